@@ -1,0 +1,170 @@
+package algorithms
+
+import (
+	"math/bits"
+	"time"
+)
+
+// The meter is a bucket without fractions. Its level is counted in parts of a
+// unit, so many to the unit that a whole number of them drains each tick:
+//
+//	unit  = Period / tick   parts make one unit of cost   } both divided by
+//	drain = Count           parts drain in one tick       } what they share
+//
+// so nothing is ever rounded, and a level says how long it takes to drain.
+// A state is {level, at, unit}: the level stood at that many parts at the time
+// at (µs). unit is kept because it changes with the limit.
+//
+// A level drains from at on and at moves by whole ticks only, so that polling
+// loses nothing. An empty meter is not kept at all.
+
+// meter's params.
+const (
+	meterBurst = iota // capacity in units
+	meterUnit         // parts a unit
+	meterDrain        // parts a tick
+	meterTick         // µs
+	meterLen
+)
+
+// maxWait is the longest wait that a Result tells, in µs: 285 years.
+const maxWait = maxInt
+
+func meterParams(l Limit) ([]int64, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	period, burst := l.Period.Microseconds(), l.capacity()
+	for _, tick := range [...]int64{1, 1000, 1000_000} {
+		if period%tick != 0 {
+			break
+		}
+		unit, drain := period/tick, l.Count
+		g := gcd(unit, drain)
+		unit, drain = unit/g, drain/g
+		if burst <= maxInt/unit {
+			return []int64{burst, unit, drain, tick}, nil
+		}
+	}
+	return nil, &FieldError{"Limit", l.String(),
+		"burst and period are too large together to be counted exactly; use a smaller burst, or a period in whole seconds or of fewer digits"}
+}
+
+func meterDecide(dst, s State, now int64, p []int64, cost, age int64) (State, Result) {
+	burst, unit, drain, tick := p[meterBurst], p[meterUnit], p[meterDrain], p[meterTick]
+	full := burst * unit
+	level, at := meterLoad(s, now, p)
+
+	r := Result{Limit: burst}
+	next := level // the level after the charge
+	over := int64(0)
+	switch {
+	case cost > burst:
+		r.Limited, r.RetryAfter = true, Never
+	case cost > 0:
+		need := cost * unit
+		if r.Limited = need > full-level; !r.Limited {
+			next = level + need
+		}
+		over = next - (full - need)
+	case cost == 0:
+		over = level - (full - unit)
+		r.Limited = over > 0
+	default:
+		next = level - meterStillThere(-max(cost, -burst)*unit, level, max(age, 0), p)
+	}
+	r.Remaining = (full - next) / unit
+	if over > 0 {
+		r.RetryAfter = micros(meterWait(over, drain, tick, at-now))
+	}
+	if next > 0 {
+		r.ResetAfter = micros(meterWait(next, drain, tick, at-now))
+	}
+	switch {
+	case r.Limited || cost == 0:
+		return append(dst, s...), r
+	case next == 0:
+		return dst, r
+	}
+	return append(dst, next, at, unit), r
+}
+
+// meterLoad is the level at now, in today's parts, and the time from which it
+// drains on: at most a tick before now, or after it if the clock stepped back.
+func meterLoad(s State, now int64, p []int64) (level, at int64) {
+	if len(s) != 3 {
+		return 0, now
+	}
+	burst, unit, drain, tick := p[meterBurst], p[meterUnit], p[meterDrain], p[meterTick]
+	level, at = s[0], s[1]
+	if was := s[2]; was != unit {
+		level = rescale(level, was, unit, burst)
+	}
+	level = min(level, burst*unit)
+	if at > now {
+		if at-now > meterWait(burst*unit, drain, tick, 0) {
+			return 0, now
+		}
+		return level, at
+	}
+	ticks := (now - at) / tick
+	if ticks >= ceilDiv(level, drain) {
+		return 0, now
+	}
+	return level - ticks*drain, at + ticks*tick
+}
+
+// meterStillThere is how many of back parts, taken age µs ago, have not drained
+// since: the oldest drain first, so never more than the level.
+func meterStillThere(back, level, age int64, p []int64) int64 {
+	drain, tick := p[meterDrain], p[meterTick]
+	ticks := ceilDiv(age, tick)
+	if ticks >= ceilDiv(back, drain) {
+		return 0
+	}
+	return min(back-ticks*drain, level)
+}
+
+// meterWait is the time in µs until so many parts have drained, if that begins
+// ahead µs from now.
+func meterWait(parts, drain, tick, ahead int64) int64 {
+	ticks := ceilDiv(parts, drain)
+	if ticks > (maxWait-ahead)/tick {
+		return maxWait
+	}
+	return ahead + ticks*tick
+}
+
+// rescale is level parts of was to the unit as parts of now to the unit, rounded
+// up: a change of limit gives nothing away. What is more than a full bucket
+// comes back as one.
+func rescale(level, was, now, burst int64) int64 {
+	units, rest := level/was, level%was
+	if units >= burst {
+		return burst * now
+	}
+	hi, lo := bits.Mul64(uint64(rest), uint64(now))
+	q, r := bits.Div64(hi, lo, uint64(was)) // rest < was, so it fits
+	if r > 0 {
+		q++
+	}
+	return units*now + int64(q)
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// ceilDiv is a/b rounded up, for a ≥ 0 and b > 0.
+func ceilDiv(a, b int64) int64 {
+	q := a / b
+	if q*b < a {
+		q++
+	}
+	return q
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

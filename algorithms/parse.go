@@ -1,0 +1,105 @@
+package algorithms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// String is l as [ParseLimit] reads it: "30/1m", "30/1m burst 15".
+func (l Limit) String() string {
+	s := strconv.FormatInt(l.Count, 10) + "/" + formatPeriod(l.Period)
+	switch l.Burst {
+	case 0:
+		return s
+	case burstZero:
+		return s + " burst 0"
+	}
+	return s + " burst " + strconv.FormatInt(l.Burst, 10)
+}
+
+// formatPeriod is d without the zero parts that [time.Duration.String] adds.
+func formatPeriod(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// ParseLimit reads "COUNT/PERIOD" or "COUNT/PERIOD burst N": "5/s", "30/1m",
+// "1000000/24h burst 1000", "10/30d". The period is in the syntax of
+// [time.ParseDuration], or a whole number of days ("30d"); a bare unit means one
+// of it. It accepts what [Limit.String] writes and gives the same Limit back.
+//
+// The error is one or more *[FieldError], joined. The Limit it returns is valid
+// on its own; an algorithm may still refuse it.
+func ParseLimit(s string) (Limit, error) {
+	fail := func(reason string) (Limit, error) {
+		return Limit{}, &FieldError{"Limit", s, reason}
+	}
+	fields := strings.Fields(s)
+	if len(fields) != 1 && (len(fields) != 3 || fields[1] != "burst") {
+		return fail(`want "COUNT/PERIOD" or "COUNT/PERIOD burst N", such as "30/1m burst 15"`)
+	}
+	count, period, ok := strings.Cut(fields[0], "/")
+	if !ok {
+		return fail(`want a slash between count and period, such as "30/1m"`)
+	}
+	var l Limit
+	var err error
+	if l.Count, err = parseCount(count); err != nil {
+		return fail("count: " + err.Error())
+	}
+	if l.Period, err = parsePeriod(period); err != nil {
+		return fail("period: " + err.Error())
+	}
+	if len(fields) == 3 {
+		n, err := parseCount(fields[2])
+		if err != nil {
+			return fail("burst: " + err.Error())
+		}
+		l = l.WithBurst(n)
+	}
+	if err := l.check(); err != nil {
+		return Limit{}, err
+	}
+	return l, nil
+}
+
+func parseCount(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%q is out of range", s)
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a whole number", s)
+	}
+	return n, nil
+}
+
+const day = 24 * time.Hour
+
+func parsePeriod(s string) (time.Duration, error) {
+	if s != "" && (s[0] < '0' || s[0] > '9') && s[0] != '+' && s[0] != '-' && s[0] != '.' {
+		s = "1" + s // a bare unit
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 64)
+		if err != nil || n > math.MaxInt64/int64(day) || n < 0 {
+			return 0, fmt.Errorf("%q is not a whole number of days up to 106751", s)
+		}
+		return time.Duration(n) * day, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf(`%q is not a duration such as "1m", "1h30m" or "7d"`, s)
+	}
+	return d, nil
+}

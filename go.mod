@@ -1,0 +1,3 @@
+module github.com/weirgo/weir
+
+go 1.25.0
