@@ -47,6 +47,15 @@ type Charge struct {
 	Mode   Mode
 }
 
+// AgeMicros is Age in whole microseconds, rounded up, as algorithms take it.
+func (c *Charge) AgeMicros() int64 {
+	us := c.Age.Microseconds()
+	if c.Age%time.Microsecond > 0 {
+		us++
+	}
+	return us
+}
+
 // Store makes charges. It is safe for concurrent use.
 //
 // The contract:

@@ -1,0 +1,139 @@
+package middleware
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/store"
+)
+
+// Rule is a Policy and how to find the key and the cost in a request.
+type Rule struct {
+	// Policy is how much is allowed and how it is counted. Each rule has one with
+	// a name of its own.
+	Policy *algorithms.Policy
+
+	// Key identifies what is limited. A request it finds no key in
+	// ([keyfunc.ErrNoKey]) is answered with 400 after the other rules were
+	// charged; for [keyfunc.ErrSkip] the rule is left out; any other error is a
+	// failure.
+	Key keyfunc.Func
+
+	// Cost is what the request takes; nil means 1. 0 only looks, and refuses if
+	// nothing remains. A negative cost is a failure, and nothing is charged.
+	Cost func(*http.Request) int64
+
+	// Shadow rules are counted and stand in the Decision, but refuse nothing and
+	// do not show in headers: a limit can be tried out before it is enforced.
+	Shadow bool
+}
+
+// Config says what a [Middleware] does. Store and Rules are required.
+type Config struct {
+	Store store.Store
+
+	// Rules are decided together, as one group: a request that one of them
+	// refuses costs nothing under the others.
+	Rules []Rule
+
+	// Skip lets a request through uncounted and without headers, such as a CORS
+	// preflight. Nil skips nothing.
+	Skip func(*http.Request) bool
+
+	// Denied writes the body of a refusal. The headers are set, and may be
+	// changed, but the status is not written yet: that is [http.StatusTooManyRequests]
+	// by default, with a problem document (RFC 9457) for clients that accept JSON
+	// and a line of text for others.
+	Denied func(http.ResponseWriter, *http.Request, Decision)
+
+	// Failed answers a request that could not be decided. By default that is 400
+	// where err is [keyfunc.ErrNoKey] and 503 for the rest. Err may tell of the
+	// inside and is not for clients. Failed cannot let the request pass; a store
+	// that does not fail can.
+	Failed func(http.ResponseWriter, *http.Request, error)
+
+	// Logger gets failures, at most one a second, and never a key. Nil means
+	// [slog.Default].
+	Logger *slog.Logger
+}
+
+// FieldError is one mistake in a [Config].
+type FieldError = algorithms.FieldError
+
+// New checks the whole of c and makes a Middleware of it. The error joins a
+// *[FieldError] for each mistake and what the store says against the policies.
+// It does no I/O: a store that is away is not a mistake.
+func New(c Config) (*Middleware, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	m := &Middleware{
+		store:  c.Store,
+		rules:  slices.Clone(c.Rules),
+		skip:   c.Skip,
+		denied: c.Denied,
+		failed: c.Failed,
+		log:    failureLog{logger: c.Logger},
+	}
+	if m.denied == nil {
+		m.denied = deny
+	}
+	if m.failed == nil {
+		m.failed = fail
+	}
+	return m, nil
+}
+
+func (c *Config) check() error {
+	var errs []error
+	bad := func(field string, value any, reason string) {
+		errs = append(errs, &FieldError{Field: field, Value: value, Reason: reason})
+	}
+	noStore := isNil(c.Store)
+	if noStore {
+		bad("Store", nil, "is missing; memstore.New(memstore.Config{}) keeps counts in memory")
+	}
+	if len(c.Rules) == 0 {
+		bad("Rules", "", "must have at least one rule; to limit nothing, leave the middleware out")
+	}
+	var policies []*algorithms.Policy
+	names := map[string]int{}
+	for i, rule := range c.Rules {
+		field := func(name string) string { return fmt.Sprintf("Rules[%d].%s", i, name) }
+		if rule.Key == nil {
+			bad(field("Key"), nil, "is missing; keyfunc.IP(keyfunc.Trust{}) limits each address, keyfunc.Const all together")
+		}
+		if rule.Policy == nil {
+			bad(field("Policy"), nil, "is missing")
+			continue
+		}
+		name := rule.Policy.Name()
+		if first, ok := names[name]; ok {
+			bad(field("Policy"), name, fmt.Sprintf("has the name of Rules[%d].Policy; each rule needs a policy with a name of its own", first))
+			continue
+		}
+		names[name] = i
+		policies = append(policies, rule.Policy)
+	}
+	if !noStore && len(policies) > 0 {
+		if err := c.Store.Validate(policies...); err != nil {
+			errs = append(errs, fmt.Errorf("weir: Store: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isNil also finds the nil pointer that an interface may hold.
+func isNil(s store.Store) bool {
+	if s == nil {
+		return true
+	}
+	v := reflect.ValueOf(s)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,168 @@
+// Package middleware limits net/http handlers: it finds the keys of a request,
+// asks a store, and answers 429 or lets the request pass, with headers that say
+// what is left.
+//
+// [Middleware.Check] decides, [Middleware.Allow] decides and writes,
+// [Middleware.Handler] wraps; the adapters for routers use the second.
+package middleware
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/store"
+)
+
+// Middleware applies the rules of its [Config] to requests. It is safe for
+// concurrent use.
+type Middleware struct {
+	store  store.Store
+	rules  []Rule
+	skip   func(*http.Request) bool
+	denied func(http.ResponseWriter, *http.Request, Decision)
+	failed func(http.ResponseWriter, *http.Request, error)
+	log    failureLog
+}
+
+// Handler limits next. Requests that are refused do not reach it. The
+// ResponseWriter is handed on as it is.
+//
+// A Middleware counts a request once, however often it is mounted on its way.
+func (m *Middleware) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r, ok := m.Allow(w, r); ok {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Allow decides r and sets the headers of the answer. If r may pass, it returns
+// the request to go on with, whose context carries the Decision for
+// [FromContext]; if not, it has written the answer.
+func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	ctx := r.Context()
+	if ctx.Value(m) != nil || m.skips(r) {
+		return r, true
+	}
+	n := &node{Context: ctx, by: m}
+	err := m.decide(r, n)
+	n.show(w.Header())
+	if err != nil {
+		m.log.report(ctx, err)
+		m.failed(w, r, err)
+		return r, false
+	}
+	if n.decision.Refused >= 0 {
+		setRefusal(w.Header(), n.decision.Results[n.decision.Refused].RetryAfter)
+		m.denied(w, r.WithContext(n), n.decision)
+		return r, false
+	}
+	return r.WithContext(n), true
+}
+
+// Check decides r without writing anything. Unlike Allow it counts the request
+// whenever it is called.
+//
+// The error is [keyfunc.ErrNoKey] where a rule found no key and no other rule
+// refused (those were charged), the store's error, or that of a rule's Key or
+// Cost (nothing was charged).
+func (m *Middleware) Check(r *http.Request) (Decision, error) {
+	n := &node{Context: r.Context(), by: m}
+	if m.skips(r) {
+		return Decision{Refused: -1}, nil
+	}
+	err := m.decide(r, n)
+	return n.decision, err
+}
+
+func (m *Middleware) skips(r *http.Request) bool { return m.skip != nil && m.skip(r) }
+
+// decide fills n's decision.
+func (m *Middleware) decide(r *http.Request, n *node) error {
+	n.room(len(m.rules))
+	d := &n.decision
+	var noKey error
+	charged := 0
+	for i := range m.rules {
+		charge, err := m.rules[i].charge(r)
+		switch {
+		case err == nil:
+			d.Charges[i] = charge
+			charged++
+		case errors.Is(err, keyfunc.ErrSkip):
+		case errors.Is(err, keyfunc.ErrNoKey):
+			noKey = errors.Join(noKey, err)
+		default:
+			return err
+		}
+	}
+	if err := m.take(r.Context(), d, charged); err != nil {
+		return err
+	}
+	for i := range d.Results {
+		r := &d.Results[i]
+		if d.Charges[i].Mode == store.Shadow {
+			continue
+		}
+		if r.Limited && (d.Refused < 0 || stricter(*r, d.Results[d.Refused])) {
+			d.Refused = i
+		}
+		if stricter(*r, n.shown) {
+			n.shown = *r
+		}
+	}
+	if d.Refused >= 0 {
+		return nil
+	}
+	return noKey
+}
+
+// take charges those of d's charges that have a policy, as one group.
+func (m *Middleware) take(ctx context.Context, d *Decision, charged int) error {
+	switch charged {
+	case 0:
+		return nil
+	case len(d.Charges):
+		return m.store.Take(ctx, d.Charges, d.Results)
+	}
+	charges := make([]store.Charge, 0, charged)
+	for _, c := range d.Charges {
+		if c.Policy != nil {
+			charges = append(charges, c)
+		}
+	}
+	results := make([]algorithms.Result, charged)
+	if err := m.store.Take(ctx, charges, results); err != nil {
+		return err
+	}
+	for i := range d.Charges {
+		if d.Charges[i].Policy != nil {
+			d.Results[i], results = results[0], results[1:]
+		}
+	}
+	return nil
+}
+
+// charge is what rule asks of r.
+func (rule *Rule) charge(r *http.Request) (store.Charge, error) {
+	key, err := rule.Key(r)
+	if err != nil {
+		return store.Charge{}, err
+	}
+	if key == "" {
+		return store.Charge{}, keyfunc.ErrNoKey
+	}
+	c := store.Charge{Policy: rule.Policy, Key: key, Cost: 1}
+	if rule.Cost != nil {
+		if c.Cost = rule.Cost(r); c.Cost < 0 {
+			return store.Charge{}, &FieldError{Field: "Cost of policy " + rule.Policy.Name(), Value: c.Cost, Reason: "must not be negative"}
+		}
+	}
+	if rule.Shadow {
+		c.Mode = store.Shadow
+	}
+	return c, nil
+}
