@@ -1,0 +1,44 @@
+package keyfunc
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// First gives the key of the first part that has one: the user where there is
+// one, or else the address. A part has none if its error is [ErrNoKey] or
+// wraps it, or if its key is empty; any other error, [ErrSkip] too, is
+// returned as it is. If no part has a key the error is ErrNoKey.
+//
+// The key begins with the part's place, counted from 0: "1:203.0.113.7". So an
+// account whose id looks like an address doesn't share that address's budget.
+// To put a part in front of others gives those new keys.
+//
+// A caller who can choose which part answers has a budget in each: put only
+// what is authenticated in front of something weaker.
+//
+// If a part is nil the Func always gives an error that names it, counted from
+// 0, and doesn't wrap ErrNoKey.
+func First(parts ...Func) Func {
+	if err := nilPart("First", parts); err != nil {
+		return func(*http.Request) (string, error) { return "", err }
+	}
+	parts = append([]Func(nil), parts...) // the caller may reuse its slice
+	places := make([]string, len(parts))
+	for i := range places {
+		places[i] = strconv.Itoa(i) + ":"
+	}
+	return func(r *http.Request) (string, error) {
+		for i, part := range parts {
+			k, err := part.key(r)
+			if err == nil {
+				return places[i] + k, nil
+			}
+			if !errors.Is(err, ErrNoKey) {
+				return "", err
+			}
+		}
+		return "", ErrNoKey
+	}
+}
