@@ -26,7 +26,7 @@ type State []int64
 //     until then, and the gap is part of RetryAfter and ResetAfter: no step
 //     credits anything twice. Laws 2 and 6 are for clocks that do not step back.
 //  8. A limit may change from one charge to the next: the units used stay used,
-//     and what is left is at most the new capacity.
+//     up to the new capacity.
 //  9. Nothing overflows: any cost and any age is a valid argument, and Params
 //     refuses, with the reason, a limit whose numbers do not fit.
 //

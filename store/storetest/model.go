@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/store"
+)
+
+// model is a store as the contract has it: slow, plain, one caller at a time.
+// What it answers is right by definition.
+type model struct {
+	clock *Clock
+	keys  map[stateID]modelKey
+}
+
+// stateID is what a state belongs to: sentence 9.
+type stateID struct{ policy, algorithm, key string }
+
+type modelKey struct {
+	state   algorithms.State
+	expires int64
+}
+
+func newModel(c *Clock) *model { return &model{clock: c, keys: map[stateID]modelKey{}} }
+
+func idOf(c store.Charge) stateID {
+	return stateID{c.Policy.Name(), c.Policy.Algorithm().Name(), c.Key}
+}
+
+func (m *model) Validate(...*algorithms.Policy) error { return nil }
+
+func (m *model) Take(ctx context.Context, charges []store.Charge, results []algorithms.Result) error {
+	if err := store.Check(ctx, charges, results); err != nil {
+		return err
+	}
+	now := m.clock.Now().UnixMicro()
+	decide := func(c store.Charge, cost int64) (algorithms.State, algorithms.Result) {
+		key := m.keys[idOf(c)]
+		if key.expires <= now {
+			key.state = nil
+		}
+		return c.Policy.Decide(nil, key.state, now, cost, c.AgeMicros())
+	}
+	refuses := func(i int) bool { return results[i].Limited && charges[i].Mode != store.Shadow }
+
+	next := make([]algorithms.State, len(charges))
+	made := make([]bool, len(charges))
+	refusals := 0
+	for i, c := range charges {
+		cost := c.Cost
+		if c.Mode == store.Strike {
+			cost = 0
+		}
+		next[i], results[i] = decide(c, cost)
+		made[i] = cost != 0 && !results[i].Limited
+		if refuses(i) {
+			refusals++
+		}
+	}
+	if refusals > 0 {
+		alone := refusals == 1
+		for i, c := range charges {
+			made[i] = false
+			switch {
+			case c.Mode == store.Strike && !(alone && refuses(i)):
+				cost := min(c.Cost, results[i].Remaining)
+				if cost > 0 {
+					next[i], results[i] = decide(c, cost)
+					made[i] = true
+				}
+			case !results[i].Limited:
+				_, results[i] = decide(c, 0)
+				results[i].Limited, results[i].RetryAfter = false, 0
+			}
+		}
+	}
+	for i, c := range charges {
+		m.keep(idOf(c), made[i], next[i], now, results[i])
+	}
+	return nil
+}
+
+func (m *model) keep(id stateID, made bool, next algorithms.State, now int64, r algorithms.Result) {
+	key, ok := m.keys[id]
+	if ok && key.expires <= now {
+		delete(m.keys, id)
+		ok = false
+	}
+	expires := now + r.ResetAfter.Microseconds()
+	switch {
+	case made && len(next) > 0:
+		m.keys[id] = modelKey{slices.Clone(next), expires}
+	case made:
+		delete(m.keys, id)
+	case ok && expires > key.expires:
+		key.expires = expires
+		m.keys[id] = key
+	}
+}
+
+// justExpired tells whether a key ran out within the last microseconds: a store
+// that frees keys by the millisecond may still have it.
+func (m *model) justExpired(within int64) bool {
+	now := m.clock.Now().UnixMicro()
+	for _, k := range m.keys {
+		if k.expires <= now && k.expires > now-within {
+			return true
+		}
+	}
+	return false
+}

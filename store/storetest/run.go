@@ -1,0 +1,180 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/store"
+)
+
+// Options is what [Run] checks a store with. The zero Options are those of a
+// store that decides exactly, under GCRA.
+type Options struct {
+	// Algorithms to charge with; nil means GCRA.
+	Algorithms []algorithms.Algorithm
+
+	// Steps is how many random groups are compared with the model; 0 means 3000.
+	Steps int
+
+	// Seed of the random groups; 0 means a new one, which failures name.
+	Seed uint64
+}
+
+// Run checks that a store holds the contract in the comment of [store.Store].
+// open gives a store without keys that reads its time from clock; it is called
+// once for each subtest and cleans up by t.Cleanup.
+func Run(t *testing.T, open func(t *testing.T, clock *Clock) store.Store, o Options) {
+	if o.Algorithms == nil {
+		o.Algorithms = []algorithms.Algorithm{algorithms.GCRA{}}
+	}
+	if o.Steps == 0 {
+		o.Steps = 3000
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			for _, a := range o.Algorithms {
+				clock := NewClock()
+				c.check(&fixture{reporter: t, o: o, a: a, clock: clock, store: open(t, clock)})
+			}
+		})
+	}
+}
+
+// fixture is a store under one check.
+type fixture struct {
+	reporter
+	o     Options
+	a     algorithms.Algorithm
+	clock *Clock
+	store store.Store
+}
+
+var checks = []struct {
+	name  string
+	check func(*fixture)
+}{
+	{"group", (*fixture).checkGroup},
+	{"modes", (*fixture).checkModes},
+	{"give back", (*fixture).checkGiveBack},
+	{"look", (*fixture).checkLook},
+	{"state", (*fixture).checkState},
+	{"life time", (*fixture).checkLifeTime},
+	{"mistakes", (*fixture).checkMistakes},
+	{"context", (*fixture).checkContext},
+	{"slices", (*fixture).checkSlices},
+	{"concurrent", (*fixture).checkConcurrent},
+	{"random groups", (*fixture).checkRandom},
+}
+
+// policy is one that the check's algorithm accepts: l, without its burst where
+// the algorithm refuses one.
+func (f *fixture) policy(name string, l algorithms.Limit) *algorithms.Policy {
+	f.Helper()
+	p, err := algorithms.NewPolicy(name, f.a, l)
+	if err != nil && l.Burst != 0 {
+		l.Burst = 0
+		p, err = algorithms.NewPolicy(name, f.a, l)
+	}
+	if err != nil {
+		f.Fatalf("%v", err)
+	}
+	return p
+}
+
+func (f *fixture) take(charges ...store.Charge) []algorithms.Result {
+	f.Helper()
+	results := make([]algorithms.Result, len(charges))
+	if err := f.store.Take(context.Background(), charges, results); err != nil {
+		f.Fatalf("Take(%s): %v", describe(charges), err)
+	}
+	return results
+}
+
+func (f *fixture) one(p *algorithms.Policy, key string, cost int64) algorithms.Result {
+	f.Helper()
+	return f.take(store.Charge{Policy: p, Key: key, Cost: cost})[0]
+}
+
+func describe(charges []store.Charge) string {
+	s := ""
+	for _, c := range charges {
+		s += fmt.Sprintf("{%s %v key %q cost %d age %v %v} ", c.Policy.Name(), c.Policy.Limit(), c.Key, c.Cost, c.Age, c.Mode)
+	}
+	return s
+}
+
+// checkRandom compares random groups at random times with the model.
+func (f *fixture) checkRandom() {
+	f.Helper()
+	rnd := rand.New(rand.NewPCG(f.o.Seed, 1))
+	m := newModel(f.clock)
+	limits := []algorithms.Limit{
+		algorithms.PerSecond(3), {Count: 7, Period: 3 * time.Second}, algorithms.PerMinute(30).WithBurst(16),
+		algorithms.PerSecond(10).WithBurst(1), {Count: 13, Period: 86_401 * time.Second}, {Count: 2, Period: 10 * time.Millisecond},
+	}
+	names := []string{"a", "b", "c"}
+	policies := map[string]*algorithms.Policy{}
+	for _, n := range names {
+		policies[n] = f.policy(n, limits[rnd.IntN(len(limits))])
+	}
+	last := time.Duration(0)
+	for step := range f.o.Steps {
+		if rnd.IntN(25) == 0 {
+			n := names[rnd.IntN(len(names))]
+			policies[n] = f.policy(n, limits[rnd.IntN(len(limits))])
+			if m.justExpired(1000) {
+				f.clock.Advance(time.Millisecond)
+			}
+		}
+		moves := []time.Duration{0, 0, 0, time.Microsecond, time.Millisecond, last, last - time.Microsecond, time.Duration(rnd.Int64N(int64(2*time.Second) + 1)), -time.Second}
+		f.clock.Advance(moves[rnd.IntN(len(moves))].Truncate(time.Microsecond))
+
+		charges := f.randomGroup(rnd, names, policies)
+		got, want := make([]algorithms.Result, len(charges)), make([]algorithms.Result, len(charges))
+		gotErr, wantErr := f.store.Take(context.Background(), charges, got), m.Take(context.Background(), charges, want)
+		if gotErr != nil || wantErr != nil {
+			f.Fatalf("step %d, seed %d: Take(%s): %v, model: %v", step, f.o.Seed, describe(charges), gotErr, wantErr)
+		}
+		if !slices.Equal(got, want) {
+			sentence(2).broke(f, "step %d, seed %d, %s at %d:\ngot  %+v\nwant %+v", step, f.o.Seed, describe(charges), f.clock.Now().UnixMicro(), got, want)
+			return
+		}
+		for _, r := range got {
+			if wait := max(r.RetryAfter, r.ResetAfter); wait > 0 && wait < 10*time.Second && rnd.IntN(2) == 0 {
+				last = wait
+			}
+		}
+	}
+}
+
+func (f *fixture) randomGroup(rnd *rand.Rand, names []string, policies map[string]*algorithms.Policy) []store.Charge {
+	var charges []store.Charge
+	for range 1 + rnd.IntN(4)*rnd.IntN(2) {
+		p := policies[names[rnd.IntN(len(names))]]
+		capacity := p.Limit().Count
+		costs := []int64{1, 1, 1, 2, 0, -1, 1 + rnd.Int64N(capacity+2), -rnd.Int64N(capacity + 1), math.MaxInt64}
+		c := store.Charge{Policy: p, Key: []string{"k", "l"}[rnd.IntN(2)], Cost: costs[rnd.IntN(len(costs))]}
+		if rnd.IntN(3) == 0 {
+			c.Mode = store.Mode(rnd.IntN(3))
+		}
+		if c.Cost < 0 {
+			c.Age = time.Duration(rnd.Int64N(int64(time.Second)))
+			if c.Mode == store.Strike {
+				c.Cost = -c.Cost
+			}
+		}
+		if !slices.ContainsFunc(charges, func(o store.Charge) bool { return idOf(o) == idOf(c) }) {
+			charges = append(charges, c)
+		}
+	}
+	return charges
+}
