@@ -1,0 +1,310 @@
+package middleware_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/middleware"
+	"github.com/weirgo/weir/store/memstore"
+	"github.com/weirgo/weir/store/storetest"
+)
+
+func per(count int64, period time.Duration, burst int64) algorithms.Limit {
+	return algorithms.Limit{Count: count, Period: period, Burst: burst}
+}
+
+// calls serves requests at times in seconds and wants these statuses.
+func calls(t *testing.T, clock *storetest.Clock, h http.Handler, at []float64, statuses []int) []*httptest.ResponseRecorder {
+	t.Helper()
+	start := clock.Now()
+	var ws []*httptest.ResponseRecorder
+	for i, s := range at {
+		clock.Set(start.Add(time.Duration(s * float64(time.Second))))
+		w := serve(h)
+		if w.Code != statuses[i] {
+			t.Errorf("at %v: %d, want %d", s, w.Code, statuses[i])
+		}
+		ws = append(ws, w)
+	}
+	return ws
+}
+
+func wantHeaders(t *testing.T, w *httptest.ResponseRecorder, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		got := w.Header().Values(name)
+		if value == "" && len(got) > 0 || value != "" && (len(got) != 1 || got[0] != value) {
+			t.Errorf("%s: %q, want %q", name, got, value)
+		}
+	}
+}
+
+func outer(h http.Handler, headers map[string]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range headers {
+			w.Header().Set(name, value)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func TestCases(t *testing.T) {
+	clock := storetest.NewClock()
+	minute := time.Minute
+	limited := func(l ...algorithms.Limit) http.Handler { return limiter(t, clock, l...).Handler(ok) }
+
+	t.Run("HDR-01", func(t *testing.T) {
+		ws := calls(t, clock, limited(per(10, time.Second, 1)), []float64{0, 0, 0.1}, []int{200, 429, 200})
+		wantHeaders(t, ws[1], map[string]string{"Retry-After": "1"})
+	})
+	t.Run("HDR-02", func(t *testing.T) {
+		ws := calls(t, clock, limited(per(2, 5*time.Second, 1)), []float64{0, 1, 3}, []int{200, 429, 200})
+		for i, want := range []string{"", "2", ""} {
+			wantHeaders(t, ws[i], map[string]string{"Retry-After": want})
+		}
+	})
+	t.Run("HDR-03", func(t *testing.T) {
+		ws := calls(t, clock, limited(per(2, time.Second, 1)), []float64{0, 0.007}, []int{200, 429})
+		if v := ws[1].Header().Get("Retry-After"); v != "1" || !regexp.MustCompile(`^[1-9][0-9]*$`).MatchString(v) {
+			t.Errorf("Retry-After %q", v)
+		}
+	})
+	t.Run("HDR-08", func(t *testing.T) {
+		h := limited(per(1, time.Second, 10))
+		at, statuses := make([]float64, 11), []int{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 429}
+		ws := calls(t, clock, h, at, statuses)
+		wantHeaders(t, ws[9], map[string]string{"X-RateLimit-Remaining": "0", "Retry-After": ""})
+		wantHeaders(t, ws[10], map[string]string{"X-RateLimit-Remaining": "0", "Retry-After": "1"})
+	})
+	t.Run("HDR-09", func(t *testing.T) {
+		wantHeaders(t, serve(limited(per(5, minute, 0))), map[string]string{"Retry-After": "", "X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "4"})
+	})
+	t.Run("HDR-10", func(t *testing.T) {
+		for _, order := range [][2]int64{{100, 10}, {10, 100}} { // inner stricter, outer stricter
+			h := limiter(t, clock, per(order[0], minute, 0)).Handler(limited(per(order[1], minute, 0)))
+			wantHeaders(t, serve(h), map[string]string{"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "9", "X-RateLimit-Reset": "6"})
+		}
+	})
+	t.Run("HDR-11", func(t *testing.T) {
+		h := limiter(t, clock, per(100, minute, 0)).Handler(limited(per(1, minute, 0)))
+		ws := calls(t, clock, h, []float64{0, 1}, []int{200, 429})
+		wantHeaders(t, ws[1], map[string]string{"X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "59", "Retry-After": "59"})
+	})
+	t.Run("HDR-12", func(t *testing.T) {
+		h := limited(per(10, minute, 0))
+		for i := range 11 {
+			w := serve(h)
+			wantHeaders(t, w, map[string]string{"X-RateLimit-Remaining": strconv.Itoa(max(0, 9-i))})
+			if (w.Code == 429) != (i == 10) {
+				t.Errorf("call %d: %d", i+1, w.Code)
+			}
+		}
+	})
+	t.Run("HDR-13", func(t *testing.T) {
+		n := 0
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			n++
+			switch n {
+			case 2:
+				w.WriteHeader(500)
+			case 3:
+				panic("in the handler")
+			}
+		})
+		inner := limiter(t, clock, per(3, minute, 0)).Handler(handler)
+		recovered := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				if recover() != nil {
+					w.WriteHeader(500)
+				}
+			}()
+			inner.ServeHTTP(w, r)
+		})
+		ws := calls(t, clock, recovered, []float64{0, 1, 2, 3}, []int{200, 500, 500, 429})
+		for i, want := range []string{"2", "1", "0", "0"} {
+			wantHeaders(t, ws[i], map[string]string{"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": want})
+			if ws[i].Header().Get("X-RateLimit-Reset") == "" {
+				t.Errorf("call %d: no reset", i+1)
+			}
+		}
+	})
+	t.Run("HDR-14", func(t *testing.T) {
+		h := limited(per(5, time.Hour, 0))
+		for range 6 {
+			w := serve(h)
+			s := w.Header().Get("X-RateLimit-Reset")
+			if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 3600 || strconv.Itoa(n) != s {
+				t.Errorf("status %d: reset %q", w.Code, s)
+			}
+		}
+	})
+	t.Run("HDR-15", func(t *testing.T) {
+		h := outer(limited(per(1, minute, 0)), map[string]string{"Cache-Control": "public, max-age=300", "Content-Type": "image/png", "Content-Length": "7", "Etag": `"x"`, "Content-Encoding": "gzip"})
+		ws := calls(t, clock, h, []float64{0, 1}, []int{200, 429})
+		wantHeaders(t, ws[0], map[string]string{"Cache-Control": "public, max-age=300"})
+		wantHeaders(t, ws[1], map[string]string{"Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8", "Content-Length": "", "Etag": "", "Content-Encoding": ""})
+	})
+	t.Run("HDR-16", writeOrder)
+	t.Run("KEY-06", func(t *testing.T) {
+		m := limiter(t, clock, per(3, minute, 0), per(30, 24*time.Hour, 0))
+		start := clock.Now()
+		for i, want := range [][2]int64{{2, 29}, {1, 28}, {0, 27}, {0, 27}} {
+			clock.Set(start.Add(time.Duration(i) * time.Second))
+			d, err := m.Check(httptest.NewRequest("GET", "/", nil))
+			if err != nil || d.Results[0].Remaining != want[0] || d.Results[1].Remaining != want[1] || (d.Refused == 0) != (i == 3) {
+				t.Errorf("call %d: %+v, %v", i+1, d, err)
+			}
+		}
+	})
+	t.Run("MW-02", func(t *testing.T) {
+		m := limiter(t, clock, per(4, minute, 0))
+		h := m.Handler(m.Handler(m.Handler(ok)))
+		calls(t, clock, h, make([]float64, 5), []int{200, 200, 200, 200, 429})
+		two := limiter(t, clock, per(9, minute, 0)).Handler(limited(per(2, minute, 0)))
+		calls(t, clock, two, make([]float64, 3), []int{200, 200, 429})
+	})
+	t.Run("MW-05", func(t *testing.T) {
+		cors := map[string]string{"Access-Control-Allow-Origin": "https://app.example", "Access-Control-Expose-Headers": "Retry-After"}
+		ws := calls(t, clock, outer(limited(per(1, minute, 0)), cors), []float64{0, 1}, []int{200, 429})
+		cors["Retry-After"] = "59"
+		wantHeaders(t, ws[1], cors)
+	})
+	t.Run("PATH-08", func(t *testing.T) {
+		only := func(method string) keyfunc.Func {
+			return func(r *http.Request) (string, error) {
+				if r.Method != method {
+					return "", keyfunc.ErrSkip
+				}
+				return keyfunc.IP(keyfunc.Trust{})(r)
+			}
+		}
+		h := newMiddleware(t, middleware.Config{
+			Store: memstore.New(memstore.Config{Clock: clock.Now}),
+			Rules: []middleware.Rule{
+				{Policy: policy(t, "get", per(100, minute, 0)), Key: only("GET")},
+				{Policy: policy(t, "post", per(10, minute, 0)), Key: only("POST")},
+			},
+		}).Handler(ok)
+		for i := range 61 {
+			w := serve(h, func(r *http.Request) {
+				if i >= 50 {
+					r.Method = "POST"
+				}
+			})
+			if (w.Code == 429) != (i == 60) {
+				t.Errorf("call %d: %d", i+1, w.Code)
+			}
+		}
+	})
+	t.Run("KEY-05", func(t *testing.T) {
+		h := newMiddleware(t, middleware.Config{
+			Store: memstore.New(memstore.Config{Clock: clock.Now}), // keeps a hash of a key
+			Rules: []middleware.Rule{{Policy: policy(t, "p", per(1, minute, 0)), Key: keyfunc.Header("X-User-ID")}},
+		}).Handler(ok)
+		long := strings.Repeat("A", 65536)
+		for i, c := range []struct {
+			id   string
+			code int
+		}{{long + "1", 200}, {long + "2", 200}, {long + "1", 429}} {
+			if w := serve(h, func(r *http.Request) { r.Header.Set("X-User-ID", c.id) }); w.Code != c.code {
+				t.Errorf("call %d: %d", i+1, w.Code)
+			}
+		}
+	})
+	t.Run("KEY-13", strangeKeys)
+}
+
+func strangeKeys(t *testing.T) {
+	var buf bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&buf, nil))
+	m := newMiddleware(t, middleware.Config{
+		Store: memstore.New(memstore.Config{}), Logger: logger,
+		Rules: []middleware.Rule{{
+			Policy: policy(t, "p", per(1, time.Minute, 0)),
+			Key:    func(r *http.Request) (string, error) { return r.URL.Query().Get("id"), nil },
+		}},
+		Denied: func(w http.ResponseWriter, r *http.Request, d middleware.Decision) {
+			logger.Info("denied", "key", d.Charges[d.Refused].Key) // as somebody might
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	})
+	h := m.Handler(ok)
+	for round, code := range []int{200, 429} {
+		for _, query := range []string{"u", "u%00a", "u%00", "u%0D%0ASET%20x%201", "u%FF", "u%FE", "u%7F"} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", "/x?id="+query, nil))
+			if w.Code != code {
+				t.Errorf("round %d, %s: %d", round, query, w.Code)
+			}
+		}
+	}
+	if n := strings.Count(buf.String(), "\n"); n != 7 {
+		t.Errorf("%d log lines for 7 denials:\n%s", n, &buf)
+	}
+}
+
+func writeOrder(t *testing.T) {
+	var serverLog bytes.Buffer
+	handlers := []http.HandlerFunc{
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) },
+		func(http.ResponseWriter, *http.Request) {},
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", 500) },
+	}
+	m := limiter(t, storetest.NewClock(), per(5, time.Minute, 0))
+	s := httptest.NewUnstartedServer(m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Path[1:])
+		handlers[n](w, r)
+	})))
+	s.Config.ErrorLog = log.New(&serverLog, "", 0)
+	s.Start()
+	for i, status := range []int{204, 200, 200, 500} {
+		resp, err := s.Client().Get(fmt.Sprintf("%s/%d", s.URL, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != status {
+			t.Errorf("handler %d: %d", i, resp.StatusCode)
+		}
+		for _, name := range []string{"Limit", "Remaining", "Reset"} {
+			if resp.Header.Get("X-RateLimit-"+name) == "" {
+				t.Errorf("handler %d: no %s", i, name)
+			}
+		}
+	}
+	s.Close()
+	if serverLog.Len() > 0 {
+		t.Errorf("the server's log: %s", &serverLog)
+	}
+}
+
+// The answers do not depend on the time zone of the process.
+func TestTimeZone(t *testing.T) {
+	if os.Getenv("WEIR_ZONE_CHILD") != "" {
+		w := serve(limiter(t, storetest.NewClock(), per(1, 300*time.Second, 0)).Handler(ok))
+		fmt.Printf("reset=%s\n", w.Header().Get("X-RateLimit-Reset"))
+		return
+	}
+	for _, zone := range []string{"UTC", "Europe/Vienna", "America/St_Johns"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestTimeZone$")
+		cmd.Env = append(os.Environ(), "WEIR_ZONE_CHILD=1", "TZ="+zone)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "reset=300\n") {
+			t.Errorf("TZ=%s: %v\n%s", zone, err, out)
+		}
+	}
+}

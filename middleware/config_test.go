@@ -1,0 +1,92 @@
+package middleware_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/middleware"
+	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/memstore"
+)
+
+// picky is a store that can't charge what it is asked to.
+type picky struct{ store.Store }
+
+func (picky) Validate(...*algorithms.Policy) error {
+	return fmt.Errorf("one policy at a time: %w", errors.ErrUnsupported)
+}
+
+func TestNewReportsAllMistakes(t *testing.T) {
+	good := policy(t, "good", algorithms.PerMinute(1))
+	key := keyfunc.Const("k")
+	var none *memstore.Store
+	for name, c := range map[string]struct {
+		config middleware.Config
+		fields []string
+	}{
+		"nothing":      {middleware.Config{}, []string{"Store", "Rules"}},
+		"nil store":    {middleware.Config{Store: none, Rules: []middleware.Rule{{Policy: good, Key: key}}}, []string{"Store"}},
+		"empty rules":  {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: make([]middleware.Rule, 2)}, []string{"Rules[0].Policy", "Rules[0].Key", "Rules[1].Policy", "Rules[1].Key"}},
+		"same policy":  {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: []middleware.Rule{{Policy: good, Key: key}, {Policy: good, Key: key}}}, []string{"Rules[1].Policy"}},
+		"same name":    {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: []middleware.Rule{{Policy: good, Key: key}, {Policy: policy(t, "good", algorithms.PerHour(1)), Key: key}}}, []string{"Rules[1].Policy"}},
+		"store's own":  {middleware.Config{Store: memstore.New(memstore.Config{MaxKeys: -1}), Rules: []middleware.Rule{{Policy: good}}}, []string{"memstore.Config.MaxKeys", "Rules[0].Key"}},
+		"store can't":  {middleware.Config{Store: picky{}, Rules: []middleware.Rule{{Policy: good, Key: key}}}, nil},
+		"all of those": {middleware.Config{Rules: []middleware.Rule{{}, {Policy: good}, {Policy: good, Key: key}}}, []string{"Store", "Rules[0].Policy", "Rules[0].Key", "Rules[1].Key", "Rules[2].Policy"}},
+	} {
+		m, err := middleware.New(c.config)
+		if m != nil || err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		fields := map[string]bool{}
+		for _, e := range leaves(err) {
+			var mistake *middleware.FieldError
+			if errors.As(e, &mistake) {
+				fields[mistake.Field] = true
+				if mistake.Reason == "" || !strings.Contains(e.Error(), mistake.Field) {
+					t.Errorf("%s: %q says too little", name, e)
+				}
+			}
+		}
+		for _, f := range c.fields {
+			if !fields[f] {
+				t.Errorf("%s: %s is not in %q", name, f, err)
+			}
+		}
+		if len(fields) != len(c.fields) {
+			t.Errorf("%s: %v, want %v", name, fields, c.fields)
+		}
+		if name == "store can't" && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// leaves are the errors that a tree of joined ones holds.
+func leaves(err error) []error {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []error
+		for _, one := range e.Unwrap() {
+			all = append(all, leaves(one)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return append(leaves(e.Unwrap()), err)
+	}
+	return []error{err}
+}
+
+// What is changed in a Config after New changes nothing.
+func TestConfigIsCopied(t *testing.T) {
+	rules := []middleware.Rule{{Policy: policy(t, "p", algorithms.PerMinute(1)), Key: keyfunc.Const("k")}}
+	m := newMiddleware(t, middleware.Config{Store: memstore.New(memstore.Config{}), Rules: rules})
+	rules[0] = middleware.Rule{}
+	if w := serve(m.Handler(ok)); w.Code != 200 {
+		t.Errorf("%d", w.Code)
+	}
+}
