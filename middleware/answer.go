@@ -63,7 +63,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 // write answers with p: as JSON to who accepts that, else as a line of text.
 func (p problem) write(w http.ResponseWriter, r *http.Request) {
 	p.Title = http.StatusText(p.Status)
-	contentType, body := "text/plain; charset=utf-8", []byte(p.Title+". "+p.Detail+"\n")
+	contentType, body := "text/plain; charset=utf-8", []byte(strings.TrimSpace(p.Title+". "+p.Detail)+"\n")
 	if acceptsJSON(r.Header) {
 		if b, err := json.Marshal(p); err == nil {
 			contentType, body = "application/problem+json", append(b, '\n')

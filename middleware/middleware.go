@@ -17,7 +17,9 @@ import (
 )
 
 // Middleware applies the rules of its [Config] to requests. It is safe for
-// concurrent use.
+// concurrent use. A nil Middleware, which is what New returns with an error,
+// answers every request with 500: a limit that could not be made is no open
+// door.
 type Middleware struct {
 	store  store.Store
 	rules  []Rule
@@ -26,6 +28,8 @@ type Middleware struct {
 	failed func(http.ResponseWriter, *http.Request, error)
 	log    failureLog
 }
+
+var errNil = errors.New("weir: the Middleware is nil: New returned an error")
 
 // Handler limits next. Requests that are refused do not reach it. The
 // ResponseWriter is handed on as it is.
@@ -43,6 +47,10 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 // the request to go on with, whose context carries the Decision for
 // [FromContext]; if not, it has written the answer.
 func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	if m == nil {
+		problem{Status: http.StatusInternalServerError}.write(w, r)
+		return r, false
+	}
 	ctx := r.Context()
 	if ctx.Value(m) != nil || m.skips(r) {
 		return r, true
@@ -70,10 +78,13 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 // refused (those were charged), the store's error, or that of a rule's Key or
 // Cost (nothing was charged).
 func (m *Middleware) Check(r *http.Request) (Decision, error) {
-	n := &node{Context: r.Context(), by: m}
+	if m == nil {
+		return Decision{Refused: -1}, errNil
+	}
 	if m.skips(r) {
 		return Decision{Refused: -1}, nil
 	}
+	n := &node{Context: r.Context(), by: m}
 	err := m.decide(r, n)
 	return n.decision, err
 }

@@ -343,6 +343,16 @@ func TestCheckCountsEachTime(t *testing.T) {
 	}
 }
 
+func TestNilMiddleware(t *testing.T) {
+	var m *middleware.Middleware
+	if w := serve(m.Handler(ok)); w.Code != 500 || w.Body.String() != "Internal Server Error.\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	if d, err := m.Check(httptest.NewRequest("GET", "/", nil)); err == nil || d.Refused != -1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func TestFromContextOutside(t *testing.T) {
 	if d, ok := middleware.FromContext(context.Background()); ok || d.Refused != -1 {
 		t.Errorf("%+v, %v", d, ok)
