@@ -53,7 +53,7 @@ func TestParseLimit(t *testing.T) {
 	for text, want := range map[string]string{
 		"30/1m":        algorithms.PerMinute(30).String(),
 		"5/1s":         algorithms.PerSecond(5).String(),
-		"1/24h":        algorithms.PerDay(1).String(),
+		"1/1d":         algorithms.PerDay(1).String(),
 		"3/1h30m":      algorithms.Limit{Count: 3, Period: 90 * time.Minute}.String(),
 		"3/1h0m1s":     algorithms.Limit{Count: 3, Period: time.Hour + time.Second}.String(),
 		"3/10m":        algorithms.Limit{Count: 3, Period: 10 * time.Minute}.String(),

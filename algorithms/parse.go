@@ -21,8 +21,12 @@ func (l Limit) String() string {
 	return s + " burst " + strconv.FormatInt(l.Burst, 10)
 }
 
-// formatPeriod is d without the zero parts that [time.Duration.String] adds.
+// formatPeriod is d in days where it is a number of them, and without the zero
+// parts that [time.Duration.String] adds.
 func formatPeriod(d time.Duration) string {
+	if d > 0 && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = s[:len(s)-2]

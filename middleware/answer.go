@@ -24,8 +24,8 @@ type problem struct {
 
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
 
-// deny is the default Config.Denied.
-func deny(w http.ResponseWriter, r *http.Request, d Decision) {
+// DefaultDenied is what answers a refusal where Config.Denied is nil.
+func DefaultDenied(w http.ResponseWriter, r *http.Request, d Decision) {
 	p := problem{
 		Type:   problemTypes + "quota-exceeded",
 		Status: http.StatusTooManyRequests,
@@ -45,8 +45,9 @@ func deny(w http.ResponseWriter, r *http.Request, d Decision) {
 	p.write(w, r)
 }
 
-// fail is the default Config.Failed. It tells nothing of the cause.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
+// DefaultFailed is what answers a failure where Config.Failed is nil, for those
+// who replace it in some cases only. It tells nothing of the cause.
+func DefaultFailed(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	if errors.Is(err, keyfunc.ErrNoKey) {
 		problem{Status: http.StatusBadRequest, Detail: "The request lacks something it must have."}.write(w, r)

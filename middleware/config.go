@@ -16,13 +16,14 @@ import (
 // Rule is a Policy and how to find the key and the cost in a request.
 type Rule struct {
 	// Policy is how much is allowed and how it is counted. Each rule has one with
-	// a name of its own.
+	// a name of its own. Middlewares that share a store share the state of
+	// policies with the same name.
 	Policy *algorithms.Policy
 
 	// Key identifies what is limited. A request it finds no key in
 	// ([keyfunc.ErrNoKey]) is answered with 400 after the other rules were
 	// charged; for [keyfunc.ErrSkip] the rule is left out; any other error is a
-	// failure.
+	// failure. It is called once for each rule that has it.
 	Key keyfunc.Func
 
 	// Cost is what the request takes; nil means 1. 0 only looks, and refuses if
@@ -46,16 +47,17 @@ type Config struct {
 	// preflight. Nil skips nothing.
 	Skip func(*http.Request) bool
 
-	// Denied writes the body of a refusal. The headers are set, and may be
-	// changed, but the status is not written yet: that is [http.StatusTooManyRequests]
-	// by default, with a problem document (RFC 9457) for clients that accept JSON
-	// and a line of text for others.
+	// Denied writes the status and the body of a refusal. The headers are set, and
+	// may be changed. Nil means [DefaultDenied]: 429, with a problem document (RFC
+	// 9457) for clients that accept JSON and a line of text for others.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
-	// Failed answers a request that could not be decided. By default that is 400
-	// where err is [keyfunc.ErrNoKey] and 503 for the rest. Err may tell of the
-	// inside and is not for clients. Failed cannot let the request pass; a store
-	// that does not fail can.
+	// Failed answers a request that could not be decided. Nil means
+	// [DefaultFailed]: 400 where err is [keyfunc.ErrNoKey] and 503 for the rest.
+	// err wraps what Rule.Key returned, so that a key function can say why it
+	// found none, to be found here by [errors.As]. It may tell of the inside and
+	// is not for clients. Failed can't let the request pass; a store that does not
+	// fail can.
 	Failed func(http.ResponseWriter, *http.Request, error)
 
 	// Logger gets failures, at most one a second, and never a key. Nil means
@@ -82,10 +84,10 @@ func New(c Config) (*Middleware, error) {
 		log:    failureLog{logger: c.Logger},
 	}
 	if m.denied == nil {
-		m.denied = deny
+		m.denied = DefaultDenied
 	}
 	if m.failed == nil {
-		m.failed = fail
+		m.failed = DefaultFailed
 	}
 	return m, nil
 }

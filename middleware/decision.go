@@ -30,7 +30,7 @@ func FromContext(ctx context.Context) (Decision, bool) {
 type innermost struct{}
 
 // inlineRules is how many rules need no slices of their own.
-const inlineRules = 2
+const inlineRules = 4
 
 // node is the context of a request that was decided. One allocation holds all
 // that a request needs.

@@ -256,6 +256,35 @@ func TestKeyErrors(t *testing.T) {
 	}
 }
 
+// tooLong is an error of a key function that says more than "no key".
+type tooLong struct{ status int }
+
+func (*tooLong) Error() string { return "too long" }
+func (*tooLong) Unwrap() error { return keyfunc.ErrNoKey }
+
+// What a key function says of a missing key reaches Failed, from any rule.
+func TestFailedSeesKeyErrors(t *testing.T) {
+	key := func(*http.Request) (string, error) { return "", &tooLong{413} }
+	m := newMiddleware(t, middleware.Config{
+		Store: memstore.New(memstore.Config{}),
+		Rules: []middleware.Rule{
+			{Policy: policy(t, "a", algorithms.PerHour(1)), Key: keyfunc.Header("X-None")},
+			{Policy: policy(t, "b", algorithms.PerHour(1)), Key: key},
+		},
+		Failed: func(w http.ResponseWriter, r *http.Request, err error) {
+			var long *tooLong
+			if errors.As(err, &long) && errors.Is(err, keyfunc.ErrNoKey) {
+				w.WriteHeader(long.status)
+				return
+			}
+			middleware.DefaultFailed(w, r, err)
+		},
+	})
+	if w := serve(m.Handler(ok)); w.Code != 413 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
 func TestStoreFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

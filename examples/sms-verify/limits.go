@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/middleware"
+)
+
+// The routes that have limits.
+const (
+	routeCodes         = "POST /api/codes"
+	routeVerifications = "POST /api/verifications"
+)
+
+// subject is who or what a limit counts.
+type subject string
+
+const (
+	perPhone   subject = "phone"
+	perAddress subject = "address"
+)
+
+// limitRow is a row of the table of limits.
+type limitRow struct {
+	route  string
+	policy string
+	limit  algorithms.Limit
+	per    subject
+}
+
+// limitTable is every limit of this server. The rows of a route are one
+// decision.
+//
+// Phones and addresses have limits of their own: with one for both together,
+// who has many addresses could flood a phone, and who has one could run through
+// all the numbers there are.
+var limitTable = []limitRow{
+	{routeCodes, "phone-minute", algorithms.PerMinute(1), perPhone},
+	{routeCodes, "phone-hour", algorithms.PerHour(5), perPhone},
+	{routeCodes, "phone-day", algorithms.PerDay(10), perPhone},
+	{routeCodes, "address", algorithms.PerHour(20), perAddress},
+
+	{routeVerifications, "tries", algorithms.Limit{Count: 5, Period: 10 * time.Minute}, perPhone},
+	{routeVerifications, "tries-address", algorithms.PerHour(60), perAddress},
+}
+
+// rulesFor are the rules of a route, with the key of each subject.
+func rulesFor(route string, keys map[subject]keyfunc.Func) ([]middleware.Rule, error) {
+	var rules []middleware.Rule
+	var errs []error
+	for _, row := range limitTable {
+		if row.route != route {
+			continue
+		}
+		policy, err := algorithms.NewPolicy(row.policy, algorithms.GCRA{}, row.limit)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("limit %s: %w", row.policy, err))
+			continue
+		}
+		rules = append(rules, middleware.Rule{Policy: policy, Key: keys[row.per]})
+	}
+	return rules, errors.Join(errs...)
+}
+
+// phoneKey is the phone number that the request was decoded to: the same value
+// that the handler sends to. Where there is none the error says why, for
+// [server.failed], and the middleware charges the address alone.
+func phoneKey(r *http.Request) (string, error) {
+	in, err := inputOf(r)
+	if err != nil {
+		return "", err
+	}
+	return in.phone, nil
+}
+
+// limitsText is the table, one limit a line.
+func limitsText() string {
+	var b strings.Builder
+	for _, row := range limitTable {
+		fmt.Fprintf(&b, "  %-23s  %-7s per %-7s  (%s)\n", row.route, row.limit, row.per, row.policy)
+	}
+	return b.String()
+}

@@ -1,0 +1,175 @@
+// Command sms-verify is an example server: it sends one-time codes to phones
+// and checks them, and limits both by phone number and by address.
+//
+// A text message costs money and reaches a person, so each limit is decided
+// before a message leaves, and all limits of a request are one decision: a
+// request that one of them refuses is not counted by the others.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/store/memstore"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Exit codes of the program.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// run is the program: it serves until ctx is done and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	opts, err := parseFlags(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "sms-verify: %v\n", err)
+		return exitUsage
+	}
+	if err := serve(ctx, opts, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "sms-verify: %v\n", err)
+		return exitError
+	}
+	return exitOK
+}
+
+// options are what the flags say.
+type options struct {
+	addr   string
+	region string
+	trust  keyfunc.Trust
+}
+
+// parseFlags reads the command line. Help goes to stdout. An error names the
+// flag, its value and the reason.
+func parseFlags(args []string, stdout io.Writer) (options, error) {
+	var opts options
+	fs := flag.NewFlagSet("sms-verify", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // an error is told once, by run, and not buried in the help
+	fs.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "the `address` to listen on; port 0 takes a free one")
+	opts.region = "US"
+	fs.Func("region", "the `country` of numbers without a country code, such as DE; empty demands the code (default \"US\")", func(s string) error {
+		opts.region = s
+		return checkRegion(s)
+	})
+	var proxies []string
+	fs.Func("trusted-proxy", "`CIDRs` of proxies whose X-Forwarded-For is believed, comma separated; may be repeated", func(s string) error {
+		cidrs := strings.Split(s, ",")
+		for i := range cidrs {
+			cidrs[i] = strings.TrimSpace(cidrs[i])
+		}
+		// Checked here so that the error names this value, not all of them.
+		if _, err := keyfunc.TrustProxies(cidrs...); err != nil {
+			return err
+		}
+		proxies = append(proxies, cidrs...)
+		return nil
+	})
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(stdout, "Usage: sms-verify [flags]")
+			fs.SetOutput(stdout)
+			fs.PrintDefaults()
+		}
+		return options{}, err
+	}
+	if fs.NArg() > 0 {
+		return options{}, fmt.Errorf("unexpected argument %q: there are only flags", fs.Arg(0))
+	}
+	if len(proxies) == 0 {
+		return opts, nil
+	}
+	var err error
+	opts.trust, err = keyfunc.TrustProxies(proxies...)
+	return opts, err
+}
+
+// What a connection may take, so that slow or idle clients do not hold it for
+// ever. The time to write covers the handler, and so the time to send.
+const (
+	readTimeout     = 5 * time.Second
+	writeTimeout    = readTimeout + sendTimeout + 5*time.Second
+	idleTimeout     = time.Minute
+	maxHeaderBytes  = 16 << 10
+	shutdownTimeout = writeTimeout
+)
+
+// serve listens until ctx is done, and then lets the requests in hand finish.
+func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
+	logger := slog.New(slog.NewTextHandler(stderr, nil))
+	ln, err := net.Listen("tcp", opts.addr)
+	if err != nil {
+		return fmt.Errorf("-addr %q: %w", opts.addr, err)
+	}
+	s, err := newServer(config{
+		store:   memstore.New(memstore.Config{}),
+		trust:   opts.trust,
+		region:  opts.region,
+		sender:  consoleSender{stdout},
+		clock:   time.Now,
+		logger:  logger,
+		baseURL: baseURL(ln.Addr()),
+	})
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	fmt.Fprint(stdout, s.help())
+	return serveOn(ctx, ln, &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	})
+}
+
+// serveOn runs srv on ln until ctx is done.
+func serveOn(ctx context.Context, ln net.Listener, srv *http.Server) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := srv.Shutdown(ctx); err != nil {
+		return fmt.Errorf("requests were cut off: %w", errors.Join(err, srv.Close()))
+	}
+	return nil
+}
+
+// baseURL is where a client on this machine finds a server that listens on a.
+func baseURL(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return "http://" + a.String()
+	}
+	// "All addresses" is none that a client can connect to everywhere.
+	return fmt.Sprintf("http://localhost:%d", tcp.Port)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// sendTimeout is how long a Sender is waited for.
+const sendTimeout = 5 * time.Second
+
+// Sender delivers codes. It is safe for concurrent use.
+type Sender interface {
+	// Send brings code to phone, which is in E.164. After an error nobody knows
+	// whether the message arrived.
+	Send(ctx context.Context, phone, code string) error
+}
+
+// consoleSender prints codes in place of sending them, so that the example can
+// be tried without a provider.
+type consoleSender struct{ w io.Writer }
+
+// Send prints one line. It is the only place where a code can be read.
+func (s consoleSender) Send(_ context.Context, phone, code string) error {
+	_, err := fmt.Fprintf(s.w, "text message to %s: your code is %s\n", maskPhone(phone), code)
+	return err
+}

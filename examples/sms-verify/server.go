@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/keyfunc"
+	"github.com/weirgo/weir/middleware"
+	"github.com/weirgo/weir/store"
+)
+
+// config is what a server is made of. All fields but trust and region are
+// needed.
+type config struct {
+	store   store.Store
+	trust   keyfunc.Trust // whose word is taken for a client's address
+	region  string        // of phone numbers without a country code
+	sender  Sender
+	clock   func() time.Time
+	logger  *slog.Logger
+	baseURL string // where clients reach the server, for the help
+}
+
+// server sends codes and checks them.
+type server struct {
+	config
+	codes         *codes
+	limitCodes    *middleware.Middleware
+	limitVerifies *middleware.Middleware
+}
+
+// newServer makes a server. It starts nothing.
+func newServer(c config) (*server, error) {
+	s := &server{config: c, codes: newCodes(maxCodes, c.clock)}
+	var errCodes, errVerifies error
+	s.limitCodes, errCodes = s.limits(routeCodes)
+	s.limitVerifies, errVerifies = s.limits(routeVerifications)
+	return s, errors.Join(errCodes, errVerifies)
+}
+
+// limits is the middleware of a route.
+func (s *server) limits(route string) (*middleware.Middleware, error) {
+	rules, err := rulesFor(route, map[subject]keyfunc.Func{
+		perPhone:   phoneKey,
+		perAddress: keyfunc.IP(s.trust),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return middleware.New(middleware.Config{Store: s.store, Rules: rules, Failed: s.failed, Logger: s.logger})
+}
+
+// handler serves all routes.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(routeCodes, decode(s.region, s.limitCodes.Handler(http.HandlerFunc(s.sendCode)), "phone"))
+	mux.Handle(routeVerifications, decode(s.region, s.limitVerifies.Handler(http.HandlerFunc(s.verify)), "phone", "code"))
+	mux.HandleFunc("GET /{$}", s.index)
+	// A page of another site must not have its visitors' browsers ask for codes.
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// sendCode sends a new code to a phone.
+func (s *server) sendCode(w http.ResponseWriter, r *http.Request) {
+	in, err := inputOf(r)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	code := s.codes.issue(in.phone)
+	ctx, cancel := context.WithTimeout(r.Context(), sendTimeout)
+	defer cancel()
+	if err := s.sender.Send(ctx, in.phone, code); err != nil {
+		// The code stays valid: the message may have left all the same.
+		//
+		// To be refunded here, once weir can: the phone's charges of this
+		// decision. The address keeps its charge, or failures would be free.
+		s.logger.Error("code not sent", "phone", maskPhone(in.phone), "error", redact(err, in.phone, code))
+		writeProblem(w, http.StatusBadGateway, "The code could not be sent.")
+		return
+	}
+	writeJSON(w, http.StatusAccepted, map[string]any{"status": "sent", "expires_in": int(codeLife.Seconds())})
+}
+
+// verify checks a code. A phone that never got one has the same answer as a
+// code that is wrong, used or too old.
+func (s *server) verify(w http.ResponseWriter, r *http.Request) {
+	in, err := inputOf(r)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	if !s.codes.redeem(in.phone, in.code) {
+		writeProblem(w, http.StatusUnprocessableEntity, "The code is not valid.")
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"status": "verified"})
+}
+
+// failed answers what the limits could not decide, or decided without a phone.
+func (s *server) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if bad := (*inputError)(nil); errors.As(err, &bad) {
+		writeProblem(w, bad.status, bad.detail)
+		return
+	}
+	middleware.DefaultFailed(w, r, err)
+}
+
+// redact takes out of a sender's error what no log may hold.
+func redact(err error, phone, code string) string {
+	return strings.NewReplacer(phone, maskPhone(phone), strings.TrimPrefix(phone, "+"), maskPhone(phone), code, "***").Replace(err.Error())
+}
+
+// index explains the server.
+func (s *server) index(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, s.help()) // fails only if the client is gone
+}
+
+// help says what the server limits and how to try it.
+func (s *server) help() string {
+	const curl = "  curl -i '%s/api/%s' -H 'Content-Type: application/json' -d '%s'\n"
+	return fmt.Sprintf("sms-verify on %s\n\nLimits:\n", s.baseURL) + limitsText() +
+		"\nGet a code (it is printed where the server runs):\n" +
+		fmt.Sprintf(curl, s.baseURL, "codes", `{"phone":"+12025550142"}`) +
+		"\nCheck it:\n" +
+		fmt.Sprintf(curl, s.baseURL, "verifications", `{"phone":"+12025550142","code":"000000"}`) + "\n"
+}
