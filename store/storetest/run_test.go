@@ -125,13 +125,15 @@ func TestRunSeesMistakes(t *testing.T) {
 			return m.Take(ctx, charges[:1], make([]algorithms.Result, 1)) // charged all the same
 		}},
 		{4, "life times are not lengthened", func(m *safeModel, ctx context.Context, charges []store.Charge, results []algorithms.Result) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
 			before := map[stateID]modelKey{}
 			for _, c := range charges {
 				if c.Policy != nil {
 					before[idOf(c)] = m.keys[idOf(c)]
 				}
 			}
-			err := m.Take(ctx, charges, results)
+			err := m.model.Take(ctx, charges, results)
 			for i, c := range charges {
 				if err == nil && (results[i].Limited || c.Cost == 0) && before[idOf(c)].state != nil {
 					m.keys[idOf(c)] = before[idOf(c)]
