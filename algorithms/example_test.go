@@ -17,7 +17,7 @@ func ExampleParseLimit() {
 	// Output:
 	// 30/1m burst 15 <nil>
 	// 30 1m0s 15
-	// weir: Limit.Count = 0: must be at least 1; to refuse or to pass everything, leave the rule out and say so in the handler
+	// weir: Limit.Count = 0: must be at least 1; to pass everything leave the rule out, to refuse everything answer so in the handler
 }
 
 // All mistakes come back at once.

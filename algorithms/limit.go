@@ -64,7 +64,7 @@ func (l Limit) check() error {
 	}
 	switch {
 	case l.Count < 1:
-		bad("Count", l.Count, "must be at least 1; to refuse or to pass everything, leave the rule out and say so in the handler")
+		bad("Count", l.Count, "must be at least 1; to pass everything leave the rule out, to refuse everything answer so in the handler")
 	case l.Count > maxInt:
 		bad("Count", l.Count, "must be at most 2^53")
 	}
@@ -72,13 +72,13 @@ func (l Limit) check() error {
 	case l.Period <= 0:
 		bad("Period", l.Period, "must be positive")
 	case l.Period%time.Microsecond != 0:
-		bad("Period", l.Period, "must be a whole number of microseconds")
+		bad("Period", l.Period, "must be a whole number of microseconds; a bare number counts nanoseconds")
 	}
 	switch {
 	case l.Burst == burstZero:
 		bad("Burst", 0, "must be at least 1 where one is given")
 	case l.Burst < 0:
-		bad("Burst", l.Burst, "must be at least 1, or 0 to mean Count")
+		bad("Burst", l.Burst, "must be at least 1; for Count, give none")
 	case l.Burst > maxInt:
 		bad("Burst", l.Burst, "must be at most 2^53")
 	}

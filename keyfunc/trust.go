@@ -67,14 +67,14 @@ func parseProxy(s string) (p netip.Prefix, reason string) {
 	if !strings.Contains(s, "/") {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
-			return p, "must be an IP address, or a range such as 10.0.0.0/8"
+			return p, "must be an IP address, or a range such as 10.0.0.0/8; each of several is an argument of its own"
 		}
 		a = a.Unmap()
 		return netip.PrefixFrom(a, a.BitLen()), ""
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return p, "must be a range such as 10.0.0.0/8 or 2001:db8::/32, or an IP address"
+		return p, "must be a range such as 10.0.0.0/8 or 2001:db8::/32, or an IP address; each of several is an argument of its own"
 	}
 	// Addresses are unmapped before they are compared, so a mapped range would
 	// match nobody.

@@ -24,7 +24,8 @@ type problem struct {
 
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
 
-// DefaultDenied is what answers a refusal where Config.Denied is nil.
+// DefaultDenied is what answers a refusal where Config.Denied is nil, for those
+// who add to it or replace it in some cases only.
 func DefaultDenied(w http.ResponseWriter, r *http.Request, d Decision) {
 	p := problem{
 		Type:   problemTypes + "quota-exceeded",

@@ -23,11 +23,13 @@ type Rule struct {
 	// Key identifies what is limited. A request it finds no key in
 	// ([keyfunc.ErrNoKey]) is answered with 400 after the other rules were
 	// charged; for [keyfunc.ErrSkip] the rule is left out; any other error is a
-	// failure. It is called once for each rule that has it.
+	// failure. It is called once for each rule that has it. A Key that reads the
+	// body can see the request's context end with it; then nothing is charged.
 	Key keyfunc.Func
 
 	// Cost is what the request takes; nil means 1. 0 only looks, and refuses if
-	// nothing remains. A negative cost is a failure, and nothing is charged.
+	// nothing remains. A negative cost is a failure, and nothing is charged. Bound
+	// a number that the client chooses: at least 1, or asking is free.
 	Cost func(*http.Request) int64
 
 	// Shadow rules are counted and stand in the Decision, but refuse nothing and
@@ -49,7 +51,9 @@ type Config struct {
 
 	// Denied writes the status and the body of a refusal. The headers are set, and
 	// may be changed. Nil means [DefaultDenied]: 429, with a problem document (RFC
-	// 9457) for clients that accept JSON and a line of text for others.
+	// 9457) for clients that accept JSON and a line of text for others. It must
+	// write a status, or the answer is 200; to add to the usual answer, end with
+	// DefaultDenied.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
 	// Failed answers a request that could not be decided. Nil means
@@ -60,8 +64,8 @@ type Config struct {
 	// fail can.
 	Failed func(http.ResponseWriter, *http.Request, error)
 
-	// Logger gets failures, at most one a second, and never a key. Nil means
-	// [slog.Default].
+	// Logger gets failures, at most one a second, and at level Debug the requests
+	// without a key; never a key. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -102,7 +106,7 @@ func (c *Config) check() error {
 		bad("Store", nil, "is missing; memstore.New(memstore.Config{}) keeps counts in memory")
 	}
 	if len(c.Rules) == 0 {
-		bad("Rules", "", "must have at least one rule; to limit nothing, leave the middleware out")
+		bad("Rules", c.Rules, "must have at least one rule; to limit nothing, leave the middleware out")
 	}
 	var policies []*algorithms.Policy
 	names := map[string]int{}
@@ -112,7 +116,11 @@ func (c *Config) check() error {
 			bad(field("Key"), nil, "is missing; keyfunc.IP(keyfunc.Trust{}) limits each address, keyfunc.Const all together")
 		}
 		if rule.Policy == nil {
-			bad(field("Policy"), nil, "is missing")
+			bad(field("Policy"), nil, "is missing; algorithms.NewPolicy makes one, and gives nil with an error")
+			continue
+		}
+		if rule.Policy.Algorithm() == nil {
+			bad(field("Policy"), "", "was not made by algorithms.NewPolicy")
 			continue
 		}
 		name := rule.Policy.Name()
@@ -125,7 +133,7 @@ func (c *Config) check() error {
 	}
 	if !noStore && len(policies) > 0 {
 		if err := c.Store.Validate(policies...); err != nil {
-			errs = append(errs, fmt.Errorf("weir: Store: %w", err))
+			errs = append(errs, fmt.Errorf("Store: %w", err))
 		}
 	}
 	return errors.Join(errs...)

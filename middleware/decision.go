@@ -18,7 +18,10 @@ type Decision struct {
 }
 
 // FromContext is the Decision of the innermost Middleware that let the request
-// of this context pass, or that refused it, in Config.Denied.
+// of this context pass, or that refused it, in Config.Denied. Without one, as
+// after Config.Skip, ok is false and the Decision is empty, with Refused −1.
+//
+// With gin, it is in the context of c.Request.
 func FromContext(ctx context.Context) (Decision, bool) {
 	if n, ok := ctx.Value(innermost{}).(*node); ok {
 		return n.decision, true

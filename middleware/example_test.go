@@ -46,26 +46,27 @@ func Example() {
 // Several rules are one decision: a request that one of them refuses is not
 // counted by the others.
 func Example_severalRules() {
-	must := func(p *algorithms.Policy, err error) *algorithms.Policy {
-		if err != nil {
-			log.Fatal(err)
-		}
-		return p
+	perMinute, err := algorithms.NewPolicy("post-minute", algorithms.GCRA{}, algorithms.PerMinute(1))
+	if err != nil {
+		log.Fatal(err)
 	}
-	user := keyfunc.Header("X-User-ID") // set by the gateway that checked who it is
+	perDay, err := algorithms.NewPolicy("post-day", algorithms.GCRA{}, algorithms.PerDay(50))
+	if err != nil {
+		log.Fatal(err)
+	}
+	// The header is set by the gateway, which has checked who it is.
+	user := keyfunc.First(keyfunc.Header("X-User-ID"), keyfunc.IP(keyfunc.Trust{}))
 	limit, err := middleware.New(middleware.Config{
 		Store: memstore.New(memstore.Config{}),
-		Rules: []middleware.Rule{
-			{Policy: must(algorithms.NewPolicy("post-minute", algorithms.GCRA{}, algorithms.PerMinute(1))), Key: user},
-			{Policy: must(algorithms.NewPolicy("post-day", algorithms.GCRA{}, algorithms.PerDay(50))), Key: user},
-		},
+		Rules: []middleware.Rule{{Policy: perMinute, Key: user}, {Policy: perDay, Key: user}},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	h := limit.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d, _ := middleware.FromContext(r.Context())
-		fmt.Fprintf(w, "%d more today", d.Results[1].Remaining)
+		if d, ok := middleware.FromContext(r.Context()); ok {
+			fmt.Fprintf(w, "%d more today", d.Results[1].Remaining)
+		}
 	}))
 	for range 2 {
 		r := httptest.NewRequest("POST", "/posts", nil)

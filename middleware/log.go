@@ -18,19 +18,24 @@ type failureLog struct {
 	kept   atomic.Int64 // how many were not
 }
 
-// report logs err unless it is the client's doing: no key, or gone.
+// report logs err, unless the client is gone. That it sent no key is its own
+// doing, most of the time.
 func (l *failureLog) report(ctx context.Context, err error) {
-	if errors.Is(err, keyfunc.ErrNoKey) || ctx.Err() != nil {
+	logger := l.logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	if errors.Is(err, keyfunc.ErrNoKey) {
+		logger.LogAttrs(ctx, slog.LevelDebug, "request without a key", slog.Any("error", err))
+		return
+	}
+	if ctx.Err() != nil {
 		return
 	}
 	now, next := time.Now().UnixNano(), l.next.Load()
 	if now < next || !l.next.CompareAndSwap(next, now+int64(time.Second)) {
 		l.kept.Add(1)
 		return
-	}
-	logger := l.logger
-	if logger == nil {
-		logger = slog.Default()
 	}
 	logger.LogAttrs(ctx, slog.LevelError, "rate limit could not be decided",
 		slog.Any("error", err), slog.Int64("unlogged", l.kept.Swap(0)))

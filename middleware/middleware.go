@@ -32,10 +32,16 @@ type Middleware struct {
 var errNil = errors.New("weir: the Middleware is nil: New returned an error")
 
 // Handler limits next. Requests that are refused do not reach it. The
-// ResponseWriter is handed on as it is.
+// ResponseWriter is handed on as it is. If next is nil, those that may pass are
+// answered with 500.
 //
 // A Middleware counts a request once, however often it is mounted on its way.
+// Two Middlewares count twice, also where their policies have one name and one
+// store.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
+	if next == nil {
+		next = http.HandlerFunc(problem{Status: http.StatusInternalServerError}.write)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r, ok := m.Allow(w, r); ok {
 			next.ServeHTTP(w, r)

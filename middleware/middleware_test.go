@@ -377,6 +377,9 @@ func TestNilMiddleware(t *testing.T) {
 	if w := serve(m.Handler(ok)); w.Code != 500 || w.Body.String() != "Internal Server Error.\n" {
 		t.Errorf("%d %q", w.Code, w.Body)
 	}
+	if w := serve(limiter(t, storetest.NewClock(), algorithms.PerMinute(1)).Handler(nil)); w.Code != 500 {
+		t.Errorf("a nil handler: %d", w.Code)
+	}
 	if d, err := m.Check(httptest.NewRequest("GET", "/", nil)); err == nil || d.Refused != -1 {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -42,7 +42,7 @@ func Check(ctx context.Context, charges []Charge, results []algorithms.Result) e
 }
 
 func valid(c *Charge) bool {
-	return c.Policy != nil && c.Key != "" && c.Age >= 0 && c.Mode <= Strike && (c.Mode != Strike || c.Cost >= 0)
+	return c.Policy != nil && c.Policy.Algorithm() != nil && c.Key != "" && c.Age >= 0 && c.Mode <= Strike && (c.Mode != Strike || c.Cost >= 0)
 }
 
 func explain(i int, c *Charge) (errs []error) {
@@ -52,6 +52,7 @@ func explain(i int, c *Charge) (errs []error) {
 		}
 	}
 	bad(c.Policy == nil, "Policy", nil, "is missing")
+	bad(c.Policy != nil && c.Policy.Algorithm() == nil, "Policy", "", "was not made by algorithms.NewPolicy")
 	bad(c.Key == "", "Key", "", "must not be empty")
 	bad(c.Age < 0, "Age", c.Age, "must not be negative")
 	bad(c.Mode > Strike, "Mode", uint8(c.Mode), "must be Enforce, Shadow or Strike")

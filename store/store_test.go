@@ -26,13 +26,14 @@ func TestCheckReportsAllMistakes(t *testing.T) {
 		{Cost: 1, Age: -1},
 		{Policy: p, Key: "l", Cost: -1, Mode: store.Strike},
 		{Policy: p, Key: "m", Mode: 9},
+		{Policy: &algorithms.Policy{}, Key: "n"},
 	}
-	err := store.Check(context.Background(), charges, make([]algorithms.Result, 4))
+	err := store.Check(context.Background(), charges, make([]algorithms.Result, 5))
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		t.Fatalf("%v", err)
 	}
-	want := []string{"charges[1].Policy", "charges[1].Key", "charges[1].Age", "charges[2].Cost", "charges[3].Mode"}
+	want := []string{"charges[1].Policy", "charges[1].Key", "charges[1].Age", "charges[2].Cost", "charges[3].Mode", "charges[4].Policy"}
 	for i, e := range joined.Unwrap() {
 		var mistake *algorithms.FieldError
 		if !errors.As(e, &mistake) || i >= len(want) || mistake.Field != want[i] {

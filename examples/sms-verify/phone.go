@@ -30,12 +30,13 @@ func normalizePhone(text, region string) (string, error) {
 		return "", errPhone
 	}
 	switch phonenumbers.GetNumberType(n) {
-	case phonenumbers.MOBILE, phonenumbers.FIXED_LINE_OR_MOBILE, phonenumbers.FIXED_LINE,
-		phonenumbers.VOIP, phonenumbers.PERSONAL_NUMBER:
+	case phonenumbers.MOBILE, phonenumbers.FIXED_LINE_OR_MOBILE, phonenumbers.VOIP, phonenumbers.PERSONAL_NUMBER:
 		return phonenumbers.Format(n, phonenumbers.E164), nil
 	}
-	// A number that is not valid has no type. The rest are premium rates and the
-	// like: message pumping earns from them, and no person reads messages there.
+	// A number that is not valid has no type. Few fixed lines get messages, and
+	// where a mobile can be written like one it would be counted twice. The rest
+	// are premium rates and the like: message pumping earns from them, and no
+	// person reads messages there.
 	return "", errPhone
 }
 

@@ -11,7 +11,7 @@ func TestNormalizePhone(t *testing.T) {
 		{"011 1 202 555 0142", "US", alice},
 		{"+44 (0)7911 123456", "US", "+447911123456"},
 		{"07911 123456", "GB", "+447911123456"},
-		{"+390612345678", "US", "+390612345678"}, // the zero belongs to the number
+		{"+393123456789", "US", "+393123456789"},
 		{"+54 11 15 1234-5678", "US", "+5491112345678"},
 
 		{"", "US", ""},
@@ -29,6 +29,8 @@ func TestNormalizePhone(t *testing.T) {
 		{"+1202555014２", "US", ""},
 		{"+1 800 356 9377", "US", ""}, // free to call, nobody to read
 		{"+19005550142", "US", ""},    // premium rate
+		{"+390612345678", "US", ""},   // a fixed line
+		{"+541123456789", "US", ""},   // a mobile there, written like a fixed line
 	} {
 		got, err := normalizePhone(c.text, c.region)
 		if got != c.want || (err == nil) != (c.want != "") {
@@ -40,7 +42,7 @@ func TestNormalizePhone(t *testing.T) {
 // FuzzNormalizePhone holds that what comes out is its own normal form: else one
 // phone would have two keys.
 func FuzzNormalizePhone(f *testing.F) {
-	for _, s := range []string{alice, "(202) 555-0142", "+44 (0)7911 123456", "+541115123456 78", "+390612345678", "+5215512345678"} {
+	for _, s := range []string{alice, "(202) 555-0142", "+44 (0)7911 123456", "+541115123456 78", "+393123456789", "+5215512345678"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

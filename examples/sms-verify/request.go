@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/weirgo/weir/keyfunc"
 )
@@ -57,7 +58,13 @@ func decode(region string, next http.Handler, fields ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var d decoded
 		d.in, d.err = readInput(w, r, region, fields)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), decodedKey{}, d)))
+		ctx := r.Context()
+		if d.err != nil {
+			// A body that comes too slowly, or is cut off, ends the context. It is
+			// counted all the same.
+			ctx = context.WithoutCancel(ctx)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, decodedKey{}, d)))
 	})
 }
 
@@ -70,7 +77,7 @@ func readInput(w http.ResponseWriter, r *http.Request, region string, fields []s
 		return input{}, &inputError{http.StatusRequestEntityTooLarge, fmt.Sprintf("The body must be at most %d bytes.", maxBody)}
 	}
 	if err != nil {
-		return input{}, &inputError{http.StatusBadRequest, fmt.Sprintf("The body must be one JSON object with %q, each one string.", fields)}
+		return input{}, &inputError{http.StatusBadRequest, "The body must be one JSON object with nothing but " + strings.Join(fields, " and ") + ", as strings."}
 	}
 	phone, err := normalizePhone(values["phone"], region)
 	if err != nil {

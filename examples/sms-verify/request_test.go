@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -74,4 +78,30 @@ func TestOtherSites(t *testing.T) {
 	}
 	b := newBench(t)
 	b.send(http.StatusAccepted, home, alice, "Sec-Fetch-Site", "same-origin")
+}
+
+// cutOff is a body that ends the request's context with an error, as net/http
+// does where a client is too slow or hangs up.
+type cutOff struct{ cancel func() }
+
+func (c cutOff) Read([]byte) (int, error) {
+	c.cancel()
+	return 0, io.ErrUnexpectedEOF
+}
+
+// A body that is cut off is not free.
+func TestBodyCutOff(t *testing.T) {
+	b := newBench(t)
+	for left := 19; left >= 17; left-- {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, "POST", "/api/codes", cutOff{cancel})
+		r.RemoteAddr = home + ":40000"
+		w := httptest.NewRecorder()
+		b.handler.ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("status %d; body %s", w.Code, w.Body)
+		}
+		wantHeader(t, w, "X-RateLimit-Remaining", strconv.Itoa(left))
+	}
+	b.wantSent(0)
 }

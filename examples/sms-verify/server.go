@@ -53,7 +53,7 @@ func (s *server) limits(route string) (*middleware.Middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	return middleware.New(middleware.Config{Store: s.store, Rules: rules, Failed: s.failed, Logger: s.logger})
+	return middleware.New(middleware.Config{Store: s.store, Rules: rules, Denied: denied, Failed: s.failed, Logger: s.logger})
 }
 
 // handler serves all routes.
@@ -101,6 +101,11 @@ func (s *server) verify(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"status": "verified"})
+}
+
+// denied answers a refusal, in the form of all errors here.
+func denied(w http.ResponseWriter, _ *http.Request, _ middleware.Decision) {
+	writeProblem(w, http.StatusTooManyRequests, "Try again in "+w.Header().Get("Retry-After")+" s.")
 }
 
 // failed answers what the limits could not decide, or decided without a phone.

@@ -91,9 +91,17 @@ func New(c Config) *Store {
 // freed yet.
 func (s *Store) Len() int { return int(s.live.Load()) }
 
+// mistake is what is wrong with how s was made.
+func (s *Store) mistake() error {
+	if s.shards == nil {
+		return &algorithms.FieldError{Field: "memstore.Store", Value: "", Reason: "was not made by memstore.New"}
+	}
+	return s.wrong
+}
+
 // Validate accepts any policies: whatever decides in Go decides here.
 func (s *Store) Validate(policies ...*algorithms.Policy) error {
-	errs := []error{s.wrong}
+	errs := []error{s.mistake()}
 	for i, p := range policies {
 		if p == nil {
 			errs = append(errs, &algorithms.FieldError{Field: fmt.Sprintf("policies[%d]", i), Reason: "is missing"})
@@ -107,8 +115,8 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 	if err := store.Check(ctx, charges, results); err != nil {
 		return err
 	}
-	if s.wrong != nil || len(charges) == 0 {
-		return s.wrong
+	if err := s.mistake(); err != nil || len(charges) == 0 {
+		return err
 	}
 	g := s.newGroup(charges, results)
 	defer g.free()

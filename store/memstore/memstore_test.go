@@ -27,6 +27,10 @@ func TestConfigMistakes(t *testing.T) {
 			}
 		}
 	}
+	zero := &memstore.Store{}
+	if _, err := store.Take(context.Background(), zero, p, "k", 1); err == nil || zero.Validate(p) == nil {
+		t.Errorf("a Store that New did not make: %v", err)
+	}
 	if err := memstore.New(memstore.Config{}).Validate(p, nil); err == nil {
 		t.Error("a nil policy is valid")
 	}
