@@ -52,3 +52,23 @@ type Algorithm interface {
 	// negative age counts as 0.
 	Decide(dst, s State, now int64, p []int64, cost, age int64) (State, Result)
 }
+
+// Scripted is an [Algorithm] that Redis can run. Its script is the twin of
+// Decide: the same arithmetic, so that the two agree to the last bit, which
+// storetest.Twin checks.
+//
+// Lua returns a piece of Lua 5.1 that finds numbers in these locals: now, cost
+// and age as Decide has them (cost and age within ±2⁵³), the params p1, p2, …,
+// and the words of the state s1, s2, …, all nil for a key never seen. It sets
+// limited (true or false), limit, remaining, retry (µs, −1 for Never), reset
+// (µs) and, where a charge is made, the words n1, n2, … of the next state, or
+// none of them where the key is as good as new. What it sets them to for a
+// refusal or a look is not used.
+//
+// It calls nothing of Redis, does not return, keeps to at most nine params and
+// nine words, and mentions each of them by its name. Whole numbers are exact up
+// to 2⁵³; a % b is exact for 0 ≤ a < 2⁵³.
+type Scripted interface {
+	Algorithm
+	Lua() string
+}

@@ -1,5 +1,7 @@
 package algorithms
 
+import _ "embed"
+
 // GCRA is the generic cell rate algorithm: a bucket of Burst units that fills
 // with each charge and drains at Count units each Period, without a step. The
 // name is from ATM traffic policing (ITU-T I.371; ATM Forum TM 4.0, §4.4.2); its
@@ -27,3 +29,9 @@ func (GCRA) Params(l Limit) ([]int64, error) { return meterParams(l) }
 func (GCRA) Decide(dst, s State, now int64, p []int64, cost, age int64) (State, Result) {
 	return meterDecide(dst, s, now, p, cost, age)
 }
+
+// Lua is the meter's twin.
+func (GCRA) Lua() string { return meterLua }
+
+//go:embed meter.lua
+var meterLua string

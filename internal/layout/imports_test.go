@@ -41,9 +41,18 @@ var rules = map[string]rule{
 		inside:  []string{"algorithms", "store", "keyfunc", "middleware"},
 		outside: []string{"github.com/go-chi/chi/v5"},
 	},
+	"store/redisstore": {
+		inside:  []string{"algorithms", "store", "internal/twin"},
+		outside: []string{"github.com/redis/go-redis/v9"},
+	},
 	"adapters":          {}, // tests of both
 	"internal/casetest": {inside: []string{"algorithms", "store", "store/storetest"}},
 	"internal/layout":   {},
+	"internal/redistest": {
+		inside:  []string{"algorithms", "store", "store/storetest"},
+		outside: []string{"github.com/alicebob/miniredis/v2"},
+	},
+	"internal/twin": {},
 }
 
 func (r rule) allows(path string) bool {

@@ -21,6 +21,7 @@ type stateID struct{ policy, algorithm, key string }
 type modelKey struct {
 	state   algorithms.State
 	expires int64
+	limit   algorithms.Limit // under which expires was set
 }
 
 func newModel(c *Clock) *model { return &model{clock: c, keys: map[stateID]modelKey{}} }
@@ -77,35 +78,35 @@ func (m *model) Take(ctx context.Context, charges []store.Charge, results []algo
 		}
 	}
 	for i, c := range charges {
-		m.keep(idOf(c), made[i], next[i], now, results[i])
+		m.keep(c, made[i], next[i], now, results[i])
 	}
 	return nil
 }
 
-func (m *model) keep(id stateID, made bool, next algorithms.State, now int64, r algorithms.Result) {
+func (m *model) keep(c store.Charge, made bool, next algorithms.State, now int64, r algorithms.Result) {
+	id := idOf(c)
 	key, ok := m.keys[id]
-	if ok && key.expires <= now {
+	if ok && key.expires <= now-1000 { // until then justExpired is asked for it
 		delete(m.keys, id)
-		ok = false
 	}
 	expires := now + r.ResetAfter.Microseconds()
 	switch {
 	case made && len(next) > 0:
-		m.keys[id] = modelKey{slices.Clone(next), expires}
+		m.keys[id] = modelKey{slices.Clone(next), expires, c.Policy.Limit()}
 	case made:
 		delete(m.keys, id)
-	case ok && expires > key.expires:
-		key.expires = expires
-		m.keys[id] = key
+	case ok && key.expires > now && expires >= key.expires:
+		m.keys[id] = modelKey{key.state, expires, c.Policy.Limit()}
 	}
 }
 
-// justExpired tells whether a key ran out within the last microseconds: a store
-// that frees keys by the millisecond may still have it.
-func (m *model) justExpired(within int64) bool {
+// justExpired tells whether a key ran out within the last millisecond, and a
+// store that frees keys by the millisecond may answer otherwise: always if
+// anything does, else if the limit is another now.
+func (m *model) justExpired(policies map[string]*algorithms.Policy, anything bool) bool {
 	now := m.clock.Now().UnixMicro()
-	for _, k := range m.keys {
-		if k.expires <= now && k.expires > now-within {
+	for id, k := range m.keys {
+		if k.expires <= now && k.expires > now-1000 && (anything || policies[id.policy].Limit() != k.limit) {
 			return true
 		}
 	}

@@ -1,0 +1,85 @@
+-- The twin of meter.go: the same arithmetic in the same steps, see there for
+-- what it means and for why it is exact. Numbers are doubles here, and no whole
+-- number goes beyond 2^53; a product that does is compared only, and is then
+-- larger than any number it is compared with.
+local burst, unit, drain, tick = p1, p2, p3, p4
+local full = burst * unit
+local level, at = 0, now
+local function wait(parts, ahead)
+  local rest = parts % drain
+  local ticks = (parts - rest) / drain
+  if rest > 0 then ticks = ticks + 1 end
+  local us = ahead + ticks * tick
+  if us > 9007199254740992 then return 9007199254740992 end
+  return us
+end
+
+if s1 then
+  level, at = s1, s2
+  if s3 ~= unit then -- rescale, rounded up
+    local rest = level % s3
+    local units = (level - rest) / s3
+    if units >= burst then
+      level = full
+    else
+      -- rest * unit / s3 by long division: the product needs more than 53 bits.
+      local q, r, bits, n = 0, 0, {}, unit
+      while n > 0 do
+        local bit = n % 2
+        bits[#bits + 1] = bit
+        n = (n - bit) / 2
+      end
+      for i = #bits, 1, -1 do
+        q = q * 2
+        if r >= s3 - r then q, r = q + 1, r - (s3 - r) else r = r * 2 end
+        if bits[i] == 1 then
+          if r >= s3 - rest then q, r = q + 1, r - (s3 - rest) else r = r + rest end
+        end
+      end
+      if r > 0 then q = q + 1 end
+      level = units * unit + q
+    end
+  end
+  if level > full then level = full end
+  if at > now then
+    if at - now > wait(full, 0) then level, at = 0, now end
+  else
+    local rest = (now - at) % tick
+    local ticks = (now - at - rest) / tick
+    if ticks * drain >= level then
+      level, at = 0, now
+    else
+      level, at = level - ticks * drain, now - rest
+    end
+  end
+end
+
+local after, over = level, 0
+limited, limit, retry, reset = false, burst, 0, 0
+if cost > burst then
+  limited, retry = true, -1
+elseif cost > 0 then
+  local need = cost * unit
+  if need > full - level then limited = true else after = level + need end
+  over = after - (full - need)
+elseif cost == 0 then
+  over = level - (full - unit)
+  limited = over > 0
+else
+  local back = -cost
+  if back > burst then back = burst end
+  back = back * unit
+  if age < 0 then age = 0 end
+  local rest = age % tick
+  local ticks = (age - rest) / tick
+  if rest > 0 then ticks = ticks + 1 end
+  if ticks * drain >= back then back = 0 else back = back - ticks * drain end
+  if back > level then back = level end
+  after = level - back
+end
+remaining = (full - after - (full - after) % unit) / unit
+if over > 0 then retry = wait(over, at - now) end
+if after > 0 then
+  reset = wait(after, at - now)
+  n1, n2, n3 = after, at, unit
+end

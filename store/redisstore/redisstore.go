@@ -1,0 +1,182 @@
+// Package redisstore keeps the states of keys in Redis, for any number of
+// processes. A group of charges, however many, is one script: one round trip,
+// decided and written in one step.
+//
+// See docs/redis.md for the keys, the rights, the versions, and what a cluster,
+// a ring and a fail-over can and can't promise.
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/store"
+)
+
+// DefaultPrefix begins the keys of a Store where Config does not say.
+const DefaultPrefix = "weir:"
+
+// ErrCrossSlot is returned by Take, before anything is sent, for a group whose
+// keys a cluster or a ring keeps on different servers. It is of the kind
+// [errors.ErrUnsupported].
+var ErrCrossSlot = fmt.Errorf("weir: the keys of this group are in different slots; set Config.Tag, or wrap the store in store.Sequential: %w", errors.ErrUnsupported)
+
+// Config is how a Store is made. The zero Config is a good one for a single
+// server.
+type Config struct {
+	// Prefix begins all keys; empty means [DefaultPrefix]. It has no braces.
+	Prefix string
+
+	// Tag, if it is set, is what all keys are hashed by, so that on a cluster or a
+	// ring any group of charges is one decision. The price is that one slot, and
+	// so one server, decides everything.
+	Tag string
+
+	// Sharded says that the client spreads keys over servers. It is known of
+	// [redis.ClusterClient] and [redis.Ring]; set it for what wraps one of those.
+	Sharded bool
+
+	// Clock is the time of decisions. Nil means the server's clock, which all
+	// processes share. With a clock of the caller's, life times still run by the
+	// server's, and the clocks of all processes must agree: what one is ahead of
+	// another by is credited and debited.
+	Clock func() time.Time
+}
+
+// Store is a [store.Store] in Redis. Besides the errors of the contract, Take
+// returns the server's and the client's: after one of those that say nothing of
+// it, a time-out say, the charges may have been made, and are not made again.
+type Store struct {
+	client  Client
+	prefix  string
+	tag     string
+	sharded bool
+	clock   func() time.Time
+	scripts scripts
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New makes a Store. It does no I/O: a server that is away is no mistake. The
+// error joins a *[algorithms.FieldError] for each mistake, among them a client
+// whose time-outs are its own: without ContextTimeoutEnabled go-redis ignores
+// the deadline of a request's context.
+func New(client Client, c Config) (*Store, error) {
+	var errs []error
+	bad := func(field string, value any, reason string) {
+		errs = append(errs, &algorithms.FieldError{Field: field, Value: value, Reason: reason})
+	}
+	s := &Store{client: client, prefix: c.Prefix, tag: c.Tag, sharded: c.Sharded, clock: c.Clock}
+	if s.prefix == "" {
+		s.prefix = DefaultPrefix
+	}
+	for field, value := range map[string]string{"redisstore.Config.Prefix": c.Prefix, "redisstore.Config.Tag": c.Tag} {
+		if strings.ContainsAny(value, "{}") {
+			bad(field, value, "must have no braces: they say what a key is hashed by")
+		}
+	}
+	heedsContext := true
+	switch client := client.(type) {
+	case nil:
+		bad("client", nil, "is missing")
+	case *redis.Client:
+		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		s.sharded = true
+		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		s.sharded = true
+		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
+	}
+	if v := reflect.ValueOf(client); v.Kind() == reflect.Pointer && v.IsNil() {
+		bad("client", nil, "is missing")
+	}
+	if !heedsContext {
+		bad("client", "ContextTimeoutEnabled: false", "must be true in the client's options, or the deadlines of requests are ignored")
+	}
+	s.scripts.clock = serverClock
+	if s.clock != nil {
+		s.scripts.clock = callerClock
+	}
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	return s, nil
+}
+
+// Validate refuses policies whose algorithm has no script, and on a cluster or a
+// ring without a Tag more than one policy. The error matches
+// [errors.ErrUnsupported].
+func (s *Store) Validate(policies ...*algorithms.Policy) error {
+	var errs []error
+	for i, p := range policies {
+		if p == nil {
+			errs = append(errs, &algorithms.FieldError{Field: fmt.Sprintf("policies[%d]", i), Reason: "is missing"})
+		} else if _, err := s.scripts.twin(p); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if s.sharded && s.tag == "" && len(policies) > 1 {
+		errs = append(errs, fmt.Errorf("weir: %d policies in one group, and the client spreads keys over servers: "+
+			"set Config.Tag, which keeps all keys on one, or wrap the store in store.Sequential, which is not atomic: %w", len(policies), errors.ErrUnsupported))
+	}
+	return errors.Join(errs...)
+}
+
+// Take decides charges as one group, in one script.
+func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algorithms.Result) error {
+	if err := store.Check(ctx, charges, results); err != nil {
+		return err
+	}
+	if len(charges) == 0 {
+		return nil
+	}
+	if s.sharded && !s.oneSlot(charges) {
+		return ErrCrossSlot
+	}
+	script, args, err := s.compose(charges)
+	if err != nil {
+		return err
+	}
+	reply, err := run(ctx, s.client, script, args)
+	if err != nil {
+		return failure(ctx, err)
+	}
+	if len(reply) != 5*len(results) {
+		return fmt.Errorf("weir: redis: %d numbers in reply to %d charges", len(reply), len(results))
+	}
+	for i := range results {
+		results[i] = result(reply[5*i : 5*i+5])
+	}
+	return nil
+}
+
+// failure is what Take returns for an error of the client. go-redis reports a
+// deadline of ctx as a time-out of the network.
+func failure(ctx context.Context, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil && !errors.Is(err, ctxErr) {
+		return fmt.Errorf("weir: redis: %w: %w", ctxErr, err)
+	}
+	return fmt.Errorf("weir: redis: %w", err)
+}
+
+func result(n []int64) algorithms.Result {
+	r := algorithms.Result{
+		Limited:    n[0] == 1,
+		Limit:      n[1],
+		Remaining:  n[2],
+		RetryAfter: time.Duration(n[3]) * time.Microsecond,
+		ResetAfter: time.Duration(n[4]) * time.Microsecond,
+	}
+	if n[3] < 0 {
+		r.RetryAfter = algorithms.Never
+	}
+	return r
+}
