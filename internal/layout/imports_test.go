@@ -30,7 +30,7 @@ var rules = map[string]rule{
 	"algorithms":      {},
 	"store":           {inside: []string{"algorithms"}},
 	"store/memstore":  {inside: []string{"algorithms", "store"}},
-	"store/storetest": {inside: []string{"algorithms", "store"}},
+	"store/storetest": {inside: []string{"algorithms", "store", "internal/twin"}},
 	"keyfunc":         {inside: []string{"algorithms"}},
 	"middleware":      {inside: []string{"algorithms", "store", "keyfunc"}},
 	"adapters/gin": {
@@ -46,10 +46,10 @@ var rules = map[string]rule{
 		outside: []string{"github.com/redis/go-redis/v9"},
 	},
 	"adapters":          {}, // tests of both
-	"internal/casetest": {inside: []string{"algorithms", "store", "store/storetest"}},
+	"internal/casetest": {inside: []string{"algorithms", "store", "store/storetest", "internal/twin"}},
 	"internal/layout":   {},
 	"internal/redistest": {
-		inside:  []string{"algorithms", "store", "store/storetest"},
+		inside:  []string{"algorithms", "store", "store/storetest", "internal/twin"},
 		outside: []string{"github.com/alicebob/miniredis/v2"},
 	},
 	"internal/twin": {},

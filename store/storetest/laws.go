@@ -43,6 +43,7 @@ func DefaultLimits() []algorithms.Limit {
 		algorithms.PerSecond(3),
 		{Count: 7, Period: 3 * time.Second},
 		algorithms.PerMinute(30).WithBurst(16),
+		algorithms.PerMinute(30).WithBurst(3),
 		algorithms.PerSecond(10).WithBurst(1),
 		algorithms.PerSecond(300_000),
 		algorithms.PerSecond(1_000_000).WithBurst(5),
