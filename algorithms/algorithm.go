@@ -58,7 +58,7 @@ type Algorithm interface {
 // storetest.Twin checks.
 //
 // Lua returns a piece of Lua 5.1 that finds numbers in these locals: now, cost
-// and age as Decide has them (cost and age within ±2⁵³), the params p1, p2, …,
+// and age as Decide has them (no further from 0 than 2⁵³ + 2), the params p1, p2, …,
 // and the words of the state s1, s2, …, all nil for a key never seen. It sets
 // limited (true or false), limit, remaining, retry (µs, −1 for Never), reset
 // (µs) and, where a charge is made, the words n1, n2, … of the next state, or

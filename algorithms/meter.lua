@@ -1,19 +1,10 @@
 -- The twin of meter.go: the same arithmetic in the same steps, see there for
 -- what it means and for why it is exact. Numbers are doubles here, and no whole
 -- number goes beyond 2^53; a product that does is compared only, and is then
--- larger than any number it is compared with.
+-- larger than any number it is compared with. There are no functions, because
+-- making one costs a server more than what it would do.
 local burst, unit, drain, tick = p1, p2, p3, p4
-local full = burst * unit
-local level, at = 0, now
-local function wait(parts, ahead)
-  local rest = parts % drain
-  local ticks = (parts - rest) / drain
-  if rest > 0 then ticks = ticks + 1 end
-  local us = ahead + ticks * tick
-  if us > 9007199254740992 then return 9007199254740992 end
-  return us
-end
-
+local full, level, at = burst * unit, 0, now
 if s1 then
   level, at = s1, s2
   if s3 ~= unit then -- rescale, rounded up
@@ -41,16 +32,18 @@ if s1 then
     end
   end
   if level > full then level = full end
-  if at > now then
-    if at - now > wait(full, 0) then level, at = 0, now end
-  else
+  if at <= now then
     local rest = (now - at) % tick
-    local ticks = (now - at - rest) / tick
-    if ticks * drain >= level then
+    local drained = (now - at - rest) / tick * drain
+    if drained >= level then
       level, at = 0, now
     else
-      level, at = level - ticks * drain, now - rest
+      level, at = level - drained, now - rest
     end
+  else
+    local rest = full % drain
+    local span = ((full - rest) / drain + (rest > 0 and 1 or 0)) * tick
+    if at - now > span or at - now > 9007199254740992 then level, at = 0, now end
   end
 end
 
@@ -59,9 +52,9 @@ limited, limit, retry, reset = false, burst, 0, 0
 if cost > burst then
   limited, retry = true, -1
 elseif cost > 0 then
-  local need = cost * unit
-  if need > full - level then limited = true else after = level + need end
-  over = after - (full - need)
+  local room = full - cost * unit
+  if level > room then limited = true else after = level + cost * unit end
+  over = after - room
 elseif cost == 0 then
   over = level - (full - unit)
   limited = over > 0
@@ -71,15 +64,20 @@ else
   back = back * unit
   if age < 0 then age = 0 end
   local rest = age % tick
-  local ticks = (age - rest) / tick
-  if rest > 0 then ticks = ticks + 1 end
-  if ticks * drain >= back then back = 0 else back = back - ticks * drain end
+  local drained = ((age - rest) / tick + (rest > 0 and 1 or 0)) * drain
+  if drained >= back then back = 0 else back = back - drained end
   if back > level then back = level end
   after = level - back
 end
 remaining = (full - after - (full - after) % unit) / unit
-if over > 0 then retry = wait(over, at - now) end
+if over > 0 then
+  local rest = over % drain
+  retry = at - now + ((over - rest) / drain + (rest > 0 and 1 or 0)) * tick
+  if retry > 9007199254740992 then retry = 9007199254740992 end
+end
 if after > 0 then
-  reset = wait(after, at - now)
+  local rest = after % drain
+  reset = at - now + ((after - rest) / drain + (rest > 0 and 1 or 0)) * tick
+  if reset > 9007199254740992 then reset = 9007199254740992 end
   n1, n2, n3 = after, at, unit
 end

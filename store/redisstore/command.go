@@ -12,32 +12,38 @@ type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// decision is a command that is not sent again once it may have reached the
-// server: the charge would be made twice. go-redis retries all others after a
-// read time-out or a cut connection.
-type decision struct{ *redis.IntSliceCmd }
+// A decision is not sent again once it may have reached the server: the charge
+// would be made twice. go-redis retries all other commands after a read time-out
+// or a cut connection; of these, NoRetry tells it not to.
+type (
+	textDecision    struct{ *redis.StringCmd }
+	numbersDecision struct{ *redis.IntSliceCmd }
+)
 
-// NoRetry tells go-redis so.
-func (decision) NoRetry() bool { return true }
+func (textDecision) NoRetry() bool    { return true }
+func (numbersDecision) NoRetry() bool { return true }
 
 // run sends a script by its hash. A server that does not know it, new or
 // restarted, has not run it, and is sent the text, once.
-func run(ctx context.Context, c Client, s *script, args []any) ([]int64, error) {
+func run[C redis.Cmder](ctx context.Context, c Client, s *script, args []any, decision func(context.Context, ...any) C) (C, error) {
 	args[0], args[1] = "evalsha", s.sha
-	reply, err := send(ctx, c, args)
-	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+	cmd := decision(ctx, args...)
+	err := c.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		args[0], args[1] = "eval", s.body
-		reply, err = send(ctx, c, args)
+		cmd = decision(ctx, args...)
+		err = c.Process(ctx, cmd)
 	}
-	return reply, err
+	if err == nil {
+		err = cmd.Err() // a client that only queues says it here
+	}
+	return cmd, err
 }
 
-func send(ctx context.Context, c Client, args []any) ([]int64, error) {
-	cmd := decision{redis.NewIntSliceCmd(ctx, args...)}
-	// The key of a script comes after its number of keys; go-redis knows that of
-	// EVAL and EVALSHA by their names.
-	if err := c.Process(ctx, cmd); err != nil {
-		return nil, err
-	}
-	return cmd.Result()
+func newText(ctx context.Context, args ...any) textDecision {
+	return textDecision{redis.NewStringCmd(ctx, args...)}
+}
+
+func newNumbers(ctx context.Context, args ...any) numbersDecision {
+	return numbersDecision{redis.NewIntSliceCmd(ctx, args...)}
 }

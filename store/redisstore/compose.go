@@ -68,55 +68,52 @@ func (s *scripts) group(ks []*known) *script {
 	return v.(*script)
 }
 
-// compose is the script for charges and its arguments; the first two are left
-// for run.
-func (s *Store) compose(charges []store.Charge) (*script, []any, error) {
-	args := make([]any, 3, 3+8*len(charges))
+// compose begins the arguments of a script; the first two are left for run.
+func (s *Store) compose(charges ...*store.Charge) []any {
+	args := make([]any, 3, 4+10*len(charges))
 	args[2] = len(charges)
-	for i := range charges {
-		args = append(args, s.name(&charges[i]))
+	for _, c := range charges {
+		args = append(args, s.name(c))
 	}
 	if s.clock != nil {
 		args = append(args, s.clock().UnixMicro())
 	}
-	if len(charges) == 1 {
-		return s.composeOne(&charges[0], args)
+	return args
+}
+
+// composeOne is the script for a single charge and its arguments.
+func (s *Store) composeOne(c *store.Charge, cost int64) (*script, []any, error) {
+	k, err := s.scripts.twin(c.Policy)
+	if err != nil {
+		return nil, nil, err
 	}
-	ks := make([]*known, len(charges))
+	args := s.compose(c)
+	if cost == 1 {
+		return k.one, appendParams(args, k, c.Policy), nil
+	}
+	return k.any, appendParams(append(args, clamp(cost), clamp(c.AgeMicros())), k, c.Policy), nil
+}
+
+// composeGroup is the script for a group of charges and its arguments.
+func (s *Store) composeGroup(charges []store.Charge) (*script, []any, error) {
+	ks, cs := make([]*known, len(charges)), make([]*store.Charge, len(charges))
 	for i := range charges {
 		k, err := s.scripts.twin(charges[i].Policy)
 		if err != nil {
 			return nil, nil, err
 		}
-		ks[i] = k
+		ks[i], cs[i] = k, &charges[i]
 	}
 	// In order, so that a set of algorithms is one script, whatever the group's.
 	set := slices.Clone(ks)
 	slices.SortFunc(set, func(a, b *known) int { return strings.Compare(a.name, b.name) })
 	set = slices.Compact(set)
-	for i := range charges {
-		c := &charges[i]
+	args := s.compose(cs...)
+	for i, c := range cs {
 		args = append(args, slices.Index(set, ks[i])+1, int(c.Mode), clamp(c.Cost), clamp(c.AgeMicros()))
 		args = appendParams(args, ks[i], c.Policy)
 	}
 	return s.scripts.group(set), args, nil
-}
-
-// composeOne is compose for a single charge. Alone, a Shadow is charged like any
-// other, and a Strike, which no other charge refuses, looks.
-func (s *Store) composeOne(c *store.Charge, args []any) (*script, []any, error) {
-	k, err := s.scripts.twin(c.Policy)
-	if err != nil {
-		return nil, nil, err
-	}
-	cost := clamp(c.Cost)
-	if c.Mode == store.Strike {
-		cost = 0
-	}
-	if cost == 1 {
-		return k.one, appendParams(args, k, c.Policy), nil
-	}
-	return k.any, appendParams(append(args, cost, clamp(c.AgeMicros())), k, c.Policy), nil
 }
 
 func appendParams(args []any, k *known, p *algorithms.Policy) []any {
@@ -126,6 +123,8 @@ func appendParams(args []any, k *known, p *algorithms.Policy) []any {
 	return args
 }
 
-// clamp keeps n where a double holds every whole number. No capacity and no life
-// time is larger, so that no decision changes.
-func clamp(n int64) int64 { return max(-1<<53, min(1<<53, n)) }
+// clamp keeps a cost or an age where a double holds it, and above every capacity
+// and life time if it was: those are at most 2⁵³.
+func clamp(n int64) int64 { return max(-maxNumber, min(maxNumber, n)) }
+
+const maxNumber = 1<<53 + 2

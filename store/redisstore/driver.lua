@@ -6,59 +6,52 @@
 -- caller's; then for each charge stand the twin's number, the mode, cost, age
 -- and the params.
 ${clock}
-local twins = {${twins}}
+local twins, widths = {${twins}}, {${widths}}
 local SHADOW, STRIKE = 1, 2
 
-local function decide(c, cost)
-  c.input[2] = cost
-  local r = {c.twin.decide(unpack(c.input, 1, c.twin.inputs))}
-  c.limited, c.limit, c.remaining, c.retry, c.reset = unpack(r, 1, 5)
-  c.made = cost ~= 0 and not c.limited
-  c.next = r[6] and {unpack(r, 6, 5 + c.twin.words)}
+-- What is known of charge i stands at place i of each of these.
+local raws, args, limited, limit, remaining, retry, reset = {}, {}, {}, {}, {}, {}, {}
+local made, value = {}, {}
+
+local function decide(i, cost)
+  local arg = args[i]
+  limited[i], limit[i], remaining[i], retry[i], reset[i], value[i] = twins[ARGV[arg] + 0](cost, ARGV[arg + 3] + 0, arg + 3, raws[i])
+  made[i] = cost ~= 0 and not limited[i]
+  return limited[i] ~= nil
 end
 
-local charges, arg = {}, ${first}
-local refusals, refuser = 0, 0
+local refusals, refuser, arg = 0, 0, ${first}
 for i = 1, #KEYS do
-  local twin = twins[tonumber(ARGV[arg])]
-  local c = {twin = twin, key = KEYS[i], mode = tonumber(ARGV[arg + 1]), cost = tonumber(ARGV[arg + 2])}
-  c.input = {now, 0, tonumber(ARGV[arg + 3])}
-  arg = arg + 4
-  for p = 1, twin.params do c.input[3 + p] = tonumber(ARGV[arg + p - 1]) end
-  arg = arg + twin.params
-  c.raw = redis.call('GET', c.key)
-  if c.raw then
-    local words = {string.match(c.raw, twin.pattern)}
-    if not words[1] then return redis.error_reply(${foreign}) end
-    for s, word in ipairs(words) do c.input[3 + twin.params + s] = tonumber(word) end
-  end
-  decide(c, c.mode == STRIKE and 0 or c.cost)
-  if c.limited and c.mode ~= SHADOW then refusals, refuser = refusals + 1, i end
-  charges[i] = c
+  local mode, cost = ARGV[arg + 1] + 0, ARGV[arg + 2] + 0
+  args[i], raws[i] = arg, redis.call('GET', KEYS[i])
+  if mode == STRIKE then cost = 0 end
+  if not decide(i, cost) then return redis.error_reply(${foreign}) end
+  if limited[i] and mode ~= SHADOW then refusals, refuser = refusals + 1, i end
+  arg = arg + 4 + widths[ARGV[arg] + 0]
 end
 
 if refusals > 0 then
-  for i, c in ipairs(charges) do
-    if c.mode == STRIKE then
-      local cost = math.min(c.cost, c.remaining)
-      if cost > 0 and (refusals > 1 or refuser ~= i) then decide(c, cost) end
-    elseif c.made then
-      decide(c, 0)
-      c.limited, c.retry = false, 0
+  for i = 1, #KEYS do
+    if ARGV[args[i] + 1] + 0 == STRIKE then
+      local cost = math.min(ARGV[args[i] + 2] + 0, remaining[i])
+      if cost > 0 and (refusals > 1 or refuser ~= i) then decide(i, cost) end
+    elseif made[i] then
+      decide(i, 0)
+      limited[i], retry[i] = false, 0
     end
   end
 end
 
 local reply = {}
-for _, c in ipairs(charges) do
-  if c.made and c.next then
-    for w, n in ipairs(c.next) do c.next[w] = string.format('%.0f', n) end
-    redis.call('SET', c.key, table.concat(c.next, ' '), 'PX', math.ceil(c.reset / 1000))
-  elseif c.raw and c.made then
-    redis.call('DEL', c.key)
-  elseif c.raw and c.reset + ${phase} > (redis.call('PTTL', c.key) + 1) * 1000 then
-    redis.call('PEXPIRE', c.key, math.ceil(c.reset / 1000))
+for i = 1, #KEYS do
+  if made[i] and value[i] then
+    redis.call('SET', KEYS[i], value[i], 'PX', math.ceil(reset[i] / 1000))
+  elseif raws[i] and made[i] then
+    redis.call('DEL', KEYS[i])
+  elseif raws[i] and reset[i] + ${phase} > (redis.call('PTTL', KEYS[i]) + 1) * 1000 then
+    redis.call('PEXPIRE', KEYS[i], math.ceil(reset[i] / 1000))
   end
-  for _, n in ipairs({c.limited and 1 or 0, c.limit, c.remaining, c.retry, c.reset}) do reply[#reply + 1] = n end
+  local n = 5 * i
+  reply[n - 4], reply[n - 3], reply[n - 2], reply[n - 1], reply[n] = limited[i] and 1 or 0, limit[i], remaining[i], retry[i], reset[i]
 end
 return reply

@@ -141,21 +141,44 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 	if s.sharded && !s.oneSlot(charges) {
 		return ErrCrossSlot
 	}
-	script, args, err := s.compose(charges)
+	if len(charges) == 1 {
+		return s.takeOne(ctx, &charges[0], &results[0])
+	}
+	script, args, err := s.composeGroup(charges)
 	if err != nil {
 		return err
 	}
-	reply, err := run(ctx, s.client, script, args)
+	cmd, err := run(ctx, s.client, script, args, newNumbers)
 	if err != nil {
 		return failure(ctx, err)
 	}
+	reply := cmd.Val()
 	if len(reply) != 5*len(results) {
-		return fmt.Errorf("weir: redis: %d numbers in reply to %d charges", len(reply), len(results))
+		return errReply
 	}
 	for i := range results {
-		results[i] = result(reply[5*i : 5*i+5])
+		results[i] = answer(reply[5*i : 5*i+5])
 	}
 	return nil
+}
+
+// takeOne decides a single charge. Alone, a Shadow is charged like any other,
+// and a Strike, which no other charge refuses, looks.
+func (s *Store) takeOne(ctx context.Context, c *store.Charge, r *algorithms.Result) error {
+	cost := c.Cost
+	if c.Mode == store.Strike {
+		cost = 0
+	}
+	script, args, err := s.composeOne(c, cost)
+	if err != nil {
+		return err
+	}
+	cmd, err := run(ctx, s.client, script, args, newText)
+	if err != nil {
+		return failure(ctx, err)
+	}
+	*r, err = decideAgain(c, cost, cmd.Val())
+	return err
 }
 
 // failure is what Take returns for an error of the client. go-redis reports a
@@ -165,18 +188,4 @@ func failure(ctx context.Context, err error) error {
 		return fmt.Errorf("weir: redis: %w: %w", ctxErr, err)
 	}
 	return fmt.Errorf("weir: redis: %w", err)
-}
-
-func result(n []int64) algorithms.Result {
-	r := algorithms.Result{
-		Limited:    n[0] == 1,
-		Limit:      n[1],
-		Remaining:  n[2],
-		RetryAfter: time.Duration(n[3]) * time.Microsecond,
-		ResetAfter: time.Duration(n[4]) * time.Microsecond,
-	}
-	if n[3] < 0 {
-		r.RetryAfter = algorithms.Never
-	}
-	return r
 }

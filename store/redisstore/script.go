@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/internal/twin"
@@ -32,17 +33,16 @@ func newScript(body string) *script {
 // not name the key, which may be personal data.
 const foreign = `'WEIRSTATE a key holds something else than a state of its policy'`
 
-// clock is where a script has its time from, and how that is written.
+// clock is where a script has its time from.
 type clock struct {
-	read  string // sets now
-	text  string // now as digits
+	read  string // sets now, and text to its digits
 	phase string // the microseconds of now that TTLs, in whole ms of the server's clock, leave out
 	first int    // of ARGV, after the clock
 }
 
 var (
-	serverClock = clock{"local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]", "time[1] .. string.sub('00000' .. time[2], -6)", "now % 1000", 1}
-	callerClock = clock{"local now = tonumber(ARGV[1])", "ARGV[1]", "0", 2}
+	serverClock = clock{"local time = redis.call('TIME')\nlocal now, text = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)", "now % 1000", 1}
+	callerClock = clock{"local now, text = ARGV[1] + 0, ARGV[1]", "0", 2}
 )
 
 // singleScript makes one charge under one algorithm. one is for a cost of 1,
@@ -50,56 +50,85 @@ var (
 func singleScript(t twin.Twin, c clock, one bool) *script {
 	first, cost := c.first, "1, 0"
 	if !one {
-		cost = fmt.Sprintf("%s, %s", number(first), number(first+1))
+		cost = fmt.Sprintf("ARGV[%d] + 0, ARGV[%d] + 0", first, first+1)
 		first += 2
 	}
-	names, values := []string{"cost", "age"}, []string{cost}
-	for i := range t.Params {
-		names, values = append(names, fmt.Sprintf("p%d", i+1)), append(values, number(first+i))
-	}
-	var state, next []string
-	for i := range t.Words {
-		state, next = append(state, fmt.Sprintf("s%d + 0", i+1)), append(next, digits(fmt.Sprintf("n%d", i+1), c))
-	}
-	return newScript(strings.NewReplacer(
-		"${clock}", c.read,
-		"${state}", twin.Names("s", t.Words),
-		"${pattern}", pattern(t),
-		"${foreign}", foreign,
-		"${numbers}", strings.Join(state, ", "),
-		"${inputs}", strings.Join(names, ", ")+" = "+strings.Join(values, ", "),
-		"${next}", twin.Names("n", t.Words),
-		"${twin}", t.Body,
-		"${phase}", c.phase,
-		"${value}", strings.Join(next, " .. ' ' .. "),
-	).Replace(singleLua))
-}
-
-// number is an argument as a number: arithmetic makes one of its digits.
-func number(arg int) string { return fmt.Sprintf("ARGV[%d] + 0", arg) }
-
-// digits is a word as text. Lua writes numbers with 14 digits, and now, the only
-// longer one in most states, is at hand as text.
-func digits(word string, c clock) string {
-	return fmt.Sprintf("(%[1]s == now and %[2]s or %[1]s < 1e14 and %[1]s > -1e14 and %[1]s or string.format('%%.0f', %[1]s))", word, c.text)
+	return newScript(fill(singleLua, t, c,
+		"${inputs}", assign("cost, age", cost, t, func(i int) string { return fmt.Sprintf("ARGV[%d] + 0", first+i) })))
 }
 
 // groupScript decides a group of charges under any of the algorithms.
 func groupScript(ts []twin.Twin, c clock) *script {
-	var twins strings.Builder
+	var twins, widths []string
 	for _, t := range ts {
-		fmt.Fprintf(&twins, "\n{params = %d, words = %d, inputs = %d, pattern = '%s', decide = %s},", t.Params, t.Words, 3+t.Params+t.Words, pattern(t), t.Function())
+		twins = append(twins, groupTwin(t, c))
+		widths = append(widths, strconv.Itoa(t.Params))
 	}
-	return newScript(strings.NewReplacer(
-		"${clock}", c.read,
-		"${twins}", twins.String(),
-		"${first}", fmt.Sprint(c.first),
-		"${foreign}", foreign,
-		"${phase}", c.phase,
-	).Replace(driverLua))
+	return newScript(fill(driverLua, twin.Twin{}, c,
+		"${twins}", strings.Join(twins, ", "),
+		"${widths}", strings.Join(widths, ", "),
+		"${first}", strconv.Itoa(c.first)))
 }
 
-// pattern matches the words of a state.
-func pattern(t twin.Twin) string {
-	return "^" + strings.TrimSuffix(strings.Repeat(`(-?%d+) `, t.Words), " ") + "$"
+// groupTwin is a twin as driver.lua calls it: a function of cost, age, where its
+// params begin, and the text of the state. It returns the answers and the text
+// of the next state, or nothing where that of the state is none.
+func groupTwin(t twin.Twin, c clock) string {
+	const function = `function(cost, age, arg, raw)
+local ${state}
+if raw then
+  ${state} = string.match(raw, '${pattern}')
+  if not s1 then return end
+  ${state} = ${numbers}
+end
+${inputs}
+local limited, limit, remaining, retry, reset, ${next}
+do
+${twin}
+end
+return limited, limit, remaining, retry, reset, n1 and ${value}
+end`
+	inputs := ""
+	if t.Params > 0 {
+		inputs = "local " + assign("", "", t, func(i int) string { return fmt.Sprintf("ARGV[arg + %d] + 0", i+1) })
+	}
+	return fill(function, t, c, "${inputs}", inputs)
+}
+
+// assign is "cost, age, p1, p2 = …": some names and values, and the params.
+func assign(names, values string, t twin.Twin, param func(i int) string) string {
+	ns, vs := []string{}, []string{}
+	if names != "" {
+		ns, vs = append(ns, names), append(vs, values)
+	}
+	for i := range t.Params {
+		ns, vs = append(ns, fmt.Sprintf("p%d", i+1)), append(vs, param(i))
+	}
+	return strings.Join(ns, ", ") + " = " + strings.Join(vs, ", ")
+}
+
+// fill fills in what a twin and a clock stand for in a script, and more.
+func fill(script string, t twin.Twin, c clock, more ...string) string {
+	var numbers, value []string
+	for i := range t.Words {
+		numbers = append(numbers, fmt.Sprintf("s%d + 0", i+1))
+		value = append(value, digits(fmt.Sprintf("n%d", i+1)))
+	}
+	return strings.NewReplacer(append(more,
+		"${clock}", c.read,
+		"${phase}", c.phase,
+		"${state}", twin.Names("s", t.Words),
+		"${pattern}", "^"+strings.TrimSuffix(strings.Repeat(`(-?%d+) `, t.Words), " ")+"$",
+		"${foreign}", foreign,
+		"${numbers}", strings.Join(numbers, ", "),
+		"${next}", twin.Names("n", t.Words),
+		"${twin}", t.Body,
+		"${value}", strings.Join(value, " .. ' ' .. "),
+	)...).Replace(script)
+}
+
+// digits is a word as text. Lua writes numbers with 14 digits, and now, the only
+// longer one in most states, is at hand as text.
+func digits(word string) string {
+	return fmt.Sprintf("(%[1]s == now and text or %[1]s < 1e14 and %[1]s > -1e14 and %[1]s or string.format('%%.0f', %[1]s))", word)
 }

@@ -1,5 +1,9 @@
 -- One charge under one algorithm: what driver.lua does for a group, without its
 -- loops and tables. ${…} is filled in by script.go.
+--
+-- The reply is one text, which costs a server far less than five numbers:
+-- whether the charge was refused, the time, and the state that was found. From
+-- these, Decide in Go makes the answer that the twin made here.
 ${clock}
 local raw = redis.call('GET', KEYS[1])
 local ${state}
@@ -22,4 +26,4 @@ elseif n1 then
 elseif raw then
   redis.call('DEL', KEYS[1])
 end
-return {limited and 1 or 0, limit, remaining, retry, reset}
+return (limited and '1 ' or '0 ') .. text .. (raw and ' ' .. raw or '')

@@ -1,0 +1,19 @@
+module github.com/weirgo/weir/benchmarks
+
+go 1.25.0
+
+require (
+	github.com/go-redis/redis_rate/v10 v10.0.1
+	github.com/redis/go-redis/v9 v9.22.0
+	github.com/weirgo/weir v0.0.0
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
+)
+
+replace github.com/weirgo/weir => ../

@@ -1,0 +1,53 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/store"
+)
+
+var errReply = errors.New("weir: redis: the reply is not that of the script")
+
+// decideAgain makes the answer to a single charge from the reply of single.lua:
+// the server has decided on the state it found at its time, and Decide comes to
+// the same result.
+func decideAgain(c *store.Charge, cost int64, reply string) (algorithms.Result, error) {
+	var words [2 + 9]int64
+	n := 0
+	for text := range strings.SplitSeq(reply, " ") {
+		word, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n == len(words) {
+			return algorithms.Result{}, errReply
+		}
+		words[n], n = word, n+1
+	}
+	if n < 2 {
+		return algorithms.Result{}, errReply
+	}
+	var room [9]int64
+	_, r := c.Policy.Decide(room[:0], words[2:n], words[1], cost, c.AgeMicros())
+	if r.Limited != (words[0] == 1) {
+		return algorithms.Result{}, fmt.Errorf("weir: policy %s: the script of algorithm %s is not its twin", c.Policy.Name(), c.Policy.Algorithm().Name())
+	}
+	return r, nil
+}
+
+// answer is the five numbers that driver.lua gives for a charge.
+func answer(n []int64) algorithms.Result {
+	r := algorithms.Result{
+		Limited:    n[0] == 1,
+		Limit:      n[1],
+		Remaining:  n[2],
+		RetryAfter: time.Duration(n[3]) * time.Microsecond,
+		ResetAfter: time.Duration(n[4]) * time.Microsecond,
+	}
+	if n[3] < 0 {
+		r.RetryAfter = algorithms.Never
+	}
+	return r
+}
