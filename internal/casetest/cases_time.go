@@ -3,6 +3,7 @@ package casetest
 import (
 	"math/rand/v2"
 	"strconv"
+	"testing"
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
@@ -68,7 +69,11 @@ func clockJumpsAhead(w *world) {
 
 func promiseOfRetryAfter(w *world) {
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), 0))
-	for run := range 10_000 {
+	runs := 10_000
+	if testing.Short() {
+		runs = 500
+	}
+	for run := range runs {
 		limit := per(1+rnd.Int64N(50), time.Duration(1000+rnd.Int64N(86_400_000_000))*time.Microsecond, 0)
 		p, cost, key := w.policy(limit), 1+rnd.Int64N(limit.Count), strconv.Itoa(run)
 		now := w.start

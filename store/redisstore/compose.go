@@ -3,7 +3,9 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -12,12 +14,12 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// scripts are those made so far. There are two for each algorithm, and one for
+// scripts are those made so far. There are two for each algorithm, and a few for
 // each set of algorithms that is charged in one group.
 type scripts struct {
 	clock   clock
 	twins   sync.Map // algorithm's name → *known
-	byGroup sync.Map // names of algorithms, joined → *script
+	byGroup sync.Map // size and names of algorithms, joined → *script
 }
 
 // known is an algorithm with its scripts.
@@ -50,20 +52,21 @@ func (s *scripts) twin(p *algorithms.Policy) (*known, error) {
 	return k, nil
 }
 
-// group is the script for any group of charges under these algorithms.
-func (s *scripts) group(ks []*known) *script {
-	var names []string
+// group is the script for a group of n charges under these algorithms. There is
+// one for each power of two of charges.
+func (s *scripts) group(ks []*known, n int) *script {
+	size := 1 << bits.Len(uint(n-1))
+	id := strconv.Itoa(size)
 	for _, k := range ks {
-		names = append(names, k.name)
+		id += ":" + k.name
 	}
-	id := strings.Join(names, ":")
 	v, ok := s.byGroup.Load(id)
 	if !ok {
 		var ts []twin.Twin
 		for _, k := range ks {
 			ts = append(ts, k.Twin)
 		}
-		v, _ = s.byGroup.LoadOrStore(id, groupScript(ts, s.clock))
+		v, _ = s.byGroup.LoadOrStore(id, groupScript(ts, size, s.clock))
 	}
 	return v.(*script)
 }
@@ -113,7 +116,7 @@ func (s *Store) composeGroup(charges []store.Charge) (*script, []any, error) {
 		args = append(args, slices.Index(set, ks[i])+1, int(c.Mode), clamp(c.Cost), clamp(c.AgeMicros()))
 		args = appendParams(args, ks[i], c.Policy)
 	}
-	return s.scripts.group(set), args, nil
+	return s.scripts.group(set, len(charges)), args, nil
 }
 
 func appendParams(args []any, k *known, p *algorithms.Policy) []any {

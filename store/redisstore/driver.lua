@@ -4,54 +4,57 @@
 --
 -- KEYS[i] is the key of charge i. ARGV begins with the clock, if it is the
 -- caller's; then for each charge stand the twin's number, the mode, cost, age
--- and the params.
+-- and the params. The reply has five numbers for each charge.
 ${clock}
 local twins, widths = {${twins}}, {${widths}}
 local SHADOW, STRIKE = 1, 2
+local keys, argv, call = KEYS, ARGV, redis.call
 
--- What is known of charge i stands at place i of each of these.
-local raws, args, limited, limit, remaining, retry, reset = {}, {}, {}, {}, {}, {}, {}
-local made, value = {}, {}
+-- Of charge i: where its arguments begin, the state as it was found, whether it
+-- is made, the state to write. The tables have their size from the beginning: to
+-- let one grow costs more than a decision.
+local first, found, made, value = {${row}}, {${row}}, {${row}}, {${row}}
+local reply = {${reply}}
 
 local function decide(i, cost)
-  local arg = args[i]
-  limited[i], limit[i], remaining[i], retry[i], reset[i], value[i] = twins[ARGV[arg] + 0](cost, ARGV[arg + 3] + 0, arg + 3, raws[i])
-  made[i] = cost ~= 0 and not limited[i]
-  return limited[i] ~= nil
+  local arg, n = first[i], 5 * i
+  local limited
+  limited, reply[n - 3], reply[n - 2], reply[n - 1], reply[n], value[i] = twins[argv[arg] + 0](cost, argv[arg + 3] + 0, arg + 3, found[i])
+  reply[n - 4], made[i] = limited and 1 or 0, cost ~= 0 and not limited
+  return limited
 end
 
 local refusals, refuser, arg = 0, 0, ${first}
-for i = 1, #KEYS do
-  local mode, cost = ARGV[arg + 1] + 0, ARGV[arg + 2] + 0
-  args[i], raws[i] = arg, redis.call('GET', KEYS[i])
+for i = 1, #keys do
+  local mode, cost = argv[arg + 1] + 0, argv[arg + 2] + 0
+  first[i], found[i] = arg, call('GET', keys[i])
   if mode == STRIKE then cost = 0 end
-  if not decide(i, cost) then return redis.error_reply(${foreign}) end
-  if limited[i] and mode ~= SHADOW then refusals, refuser = refusals + 1, i end
-  arg = arg + 4 + widths[ARGV[arg] + 0]
+  local limited = decide(i, cost)
+  if limited == nil then return redis.error_reply(${foreign}) end
+  if limited and mode ~= SHADOW then refusals, refuser = refusals + 1, i end
+  arg = arg + 4 + widths[argv[arg] + 0]
 end
 
 if refusals > 0 then
-  for i = 1, #KEYS do
-    if ARGV[args[i] + 1] + 0 == STRIKE then
-      local cost = math.min(ARGV[args[i] + 2] + 0, remaining[i])
+  for i = 1, #keys do
+    if argv[first[i] + 1] + 0 == STRIKE then
+      local cost = math.min(argv[first[i] + 2] + 0, reply[5 * i - 2])
       if cost > 0 and (refusals > 1 or refuser ~= i) then decide(i, cost) end
     elseif made[i] then
       decide(i, 0)
-      limited[i], retry[i] = false, 0
+      reply[5 * i - 4], reply[5 * i - 1] = 0, 0
     end
   end
 end
 
-local reply = {}
-for i = 1, #KEYS do
+for i = 1, #keys do
+  local reset = reply[5 * i]
   if made[i] and value[i] then
-    redis.call('SET', KEYS[i], value[i], 'PX', math.ceil(reset[i] / 1000))
-  elseif raws[i] and made[i] then
-    redis.call('DEL', KEYS[i])
-  elseif raws[i] and reset[i] + ${phase} > (redis.call('PTTL', KEYS[i]) + 1) * 1000 then
-    redis.call('PEXPIRE', KEYS[i], math.ceil(reset[i] / 1000))
+    call('SET', keys[i], value[i], 'PX', math.ceil(reset / 1000))
+  elseif found[i] and made[i] then
+    call('DEL', keys[i])
+  elseif found[i] and reset + ${phase} > (call('PTTL', keys[i]) + 1) * 1000 then
+    call('PEXPIRE', keys[i], math.ceil(reset / 1000))
   end
-  local n = 5 * i
-  reply[n - 4], reply[n - 3], reply[n - 2], reply[n - 1], reply[n] = limited[i] and 1 or 0, limit[i], remaining[i], retry[i], reset[i]
 end
 return reply

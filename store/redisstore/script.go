@@ -57,8 +57,9 @@ func singleScript(t twin.Twin, c clock, one bool) *script {
 		"${inputs}", assign("cost, age", cost, t, func(i int) string { return fmt.Sprintf("ARGV[%d] + 0", first+i) })))
 }
 
-// groupScript decides a group of charges under any of the algorithms.
-func groupScript(ts []twin.Twin, c clock) *script {
+// groupScript decides a group of up to size charges under any of the algorithms.
+func groupScript(ts []twin.Twin, size int, c clock) *script {
+	row := strings.TrimSuffix(strings.Repeat("nil, ", size), ", ")
 	var twins, widths []string
 	for _, t := range ts {
 		twins = append(twins, groupTwin(t, c))
@@ -67,6 +68,8 @@ func groupScript(ts []twin.Twin, c clock) *script {
 	return newScript(fill(driverLua, twin.Twin{}, c,
 		"${twins}", strings.Join(twins, ", "),
 		"${widths}", strings.Join(widths, ", "),
+		"${row}", row,
+		"${reply}", strings.TrimSuffix(strings.Repeat(row+", ", 5), ", "),
 		"${first}", strconv.Itoa(c.first)))
 }
 

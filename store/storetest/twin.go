@@ -18,7 +18,7 @@ type Eval func(script string, args []string) (string, error)
 
 // TwinOptions is what [Twin] checks with. The zero TwinOptions are good ones.
 type TwinOptions struct {
-	Steps  int                // random steps; 0 means 200 000
+	Steps  int                // random steps; 0 means 200 000, and a tenth in short mode
 	Limits []algorithms.Limit // nil means those of DefaultLimits that the algorithm accepts
 	Seed   uint64             // 0 means a new one, which failures name
 }
@@ -33,6 +33,9 @@ const twinBatch = 250
 func Twin(t *testing.T, a algorithms.Scripted, eval Eval, o TwinOptions) {
 	if o.Steps == 0 {
 		o.Steps = 200_000
+		if testing.Short() {
+			o.Steps /= 10
+		}
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
