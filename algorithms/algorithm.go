@@ -63,7 +63,9 @@ type Algorithm interface {
 // limited (true or false), limit, remaining, retry (µs, −1 for Never), reset
 // (µs) and, where a charge is made, the words n1, n2, … of the next state, or
 // none of them where the key is as good as new. What it sets them to for a
-// refusal or a look is not used.
+// refusal or a look is not used. After a line that is "-- answers" it sets limit,
+// remaining and retry only: a single charge, whose answer Decide makes, leaves
+// that out.
 //
 // It calls nothing of Redis, does not return, keeps to at most nine params and
 // nine words, and mentions each of them by its name. Whole numbers are exact up

@@ -69,15 +69,16 @@ else
   if back > level then back = level end
   after = level - back
 end
-remaining = (full - after - (full - after) % unit) / unit
-if over > 0 then
-  local rest = over % drain
-  retry = at - now + ((over - rest) / drain + (rest > 0 and 1 or 0)) * tick
-  if retry > 9007199254740992 then retry = 9007199254740992 end
-end
 if after > 0 then
   local rest = after % drain
   reset = at - now + ((after - rest) / drain + (rest > 0 and 1 or 0)) * tick
   if reset > 9007199254740992 then reset = 9007199254740992 end
   n1, n2, n3 = after, at, unit
+end
+-- answers
+remaining = (full - after - (full - after) % unit) / unit
+if over > 0 then
+  local rest = over % drain
+  retry = at - now + ((over - rest) / drain + (rest > 0 and 1 or 0)) * tick
+  if retry > 9007199254740992 then retry = 9007199254740992 end
 end

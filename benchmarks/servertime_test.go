@@ -46,7 +46,6 @@ type contender struct {
 // call as INFO commandstats has them, the median of rounds in which the
 // contenders take turns, and the ratio to the barest script.
 func BenchmarkServerTime(b *testing.B) {
-	ctx := context.Background()
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(b).Addr, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 	defer client.Close()
 
@@ -67,7 +66,6 @@ func BenchmarkServerTime(b *testing.B) {
 		}
 		b.Log(line)
 	}
-	_ = ctx
 }
 
 func medians(b *testing.B, client *redis.Client, contenders []contender) (lines []string) {

@@ -16,6 +16,12 @@ type Twin struct {
 	Words  int // s1 … sn, and n1 … nn
 }
 
+// Decision is the body without what only answers need.
+func (t Twin) Decision() string {
+	body, _, _ := strings.Cut(t.Body, "\n-- answers\n")
+	return body
+}
+
 // MaxWidth is the most params and the most words of state that a twin may have.
 const MaxWidth = 9
 

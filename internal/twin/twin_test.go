@@ -14,6 +14,17 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestDecision(t *testing.T) {
+	for body, want := range map[string]string{
+		"limited = true\n-- answers\nlimit = 1": "limited = true",
+		"limited = true\nlimit = 1":             "limited = true\nlimit = 1",
+	} {
+		if got := Parse(body).Decision(); got != want {
+			t.Errorf("%q: %q", body, got)
+		}
+	}
+}
+
 func TestFunction(t *testing.T) {
 	want := "function(now, cost, age, p1, s1, s2)\nlocal limited, limit, remaining, retry, reset, n1, n2\nn2 = s1 + p1\nreturn limited, limit, remaining, retry, reset, n1, n2\nend"
 	if got := Parse("n2 = s1 + p1").Function(); got != want {

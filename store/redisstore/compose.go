@@ -91,10 +91,15 @@ func (s *Store) composeOne(c *store.Charge, cost int64) (*script, []any, error) 
 		return nil, nil, err
 	}
 	args := s.compose(c)
-	if cost == 1 {
-		return k.one, appendParams(args, k, c.Policy), nil
+	script := k.one
+	if cost != 1 {
+		script, args = k.any, append(args, clamp(cost), clamp(c.AgeMicros()))
 	}
-	return k.any, appendParams(append(args, clamp(cost), clamp(c.AgeMicros())), k, c.Policy), nil
+	params := c.Policy.Params()[:k.Params]
+	for len(params) > 0 && params[len(params)-1] == 1 {
+		params = params[:len(params)-1]
+	}
+	return script, appendParams(args, params), nil
 }
 
 // composeGroup is the script for a group of charges and its arguments.
@@ -114,13 +119,13 @@ func (s *Store) composeGroup(charges []store.Charge) (*script, []any, error) {
 	args := s.compose(cs...)
 	for i, c := range cs {
 		args = append(args, slices.Index(set, ks[i])+1, int(c.Mode), clamp(c.Cost), clamp(c.AgeMicros()))
-		args = appendParams(args, ks[i], c.Policy)
+		args = appendParams(args, c.Policy.Params()[:ks[i].Params])
 	}
 	return s.scripts.group(set, len(charges)), args, nil
 }
 
-func appendParams(args []any, k *known, p *algorithms.Policy) []any {
-	for _, n := range p.Params()[:k.Params] {
+func appendParams(args []any, params []int64) []any {
+	for _, n := range params {
 		args = append(args, n)
 	}
 	return args

@@ -5,10 +5,10 @@
 -- KEYS[i] is the key of charge i. ARGV begins with the clock, if it is the
 -- caller's; then for each charge stand the twin's number, the mode, cost, age
 -- and the params. The reply has five numbers for each charge.
+local keys, argv, call = KEYS, ARGV, redis.call
 ${clock}
 local twins, widths = {${twins}}, {${widths}}
 local SHADOW, STRIKE = 1, 2
-local keys, argv, call = KEYS, ARGV, redis.call
 
 -- Of charge i: where its arguments begin, the state as it was found, whether it
 -- is made, the state to write. The tables have their size from the beginning: to

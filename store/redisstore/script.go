@@ -41,20 +41,25 @@ type clock struct {
 }
 
 var (
-	serverClock = clock{"local time = redis.call('TIME')\nlocal now, text = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)", "now % 1000", 1}
-	callerClock = clock{"local now, text = ARGV[1] + 0, ARGV[1]", "0", 2}
+	serverClock = clock{`local time = call('TIME')
+local seconds, micros = time[1], time[2]
+local now = seconds * 1000000 + micros
+if #micros < 6 then micros = string.sub('00000' .. micros, -6) end
+local text = seconds .. micros`, "now % 1000", 1}
+	callerClock = clock{"local now, text = argv[1] + 0, argv[1]", "0", 2}
 )
 
 // singleScript makes one charge under one algorithm. one is for a cost of 1,
-// which then needs no arguments.
+// which then needs no arguments. Neither do params at the end that are 1, such as
+// a tick of 1 µs.
 func singleScript(t twin.Twin, c clock, one bool) *script {
 	first, cost := c.first, "1, 0"
 	if !one {
-		cost = fmt.Sprintf("ARGV[%d] + 0, ARGV[%d] + 0", first, first+1)
+		cost = fmt.Sprintf("argv[%d] + 0, argv[%d] + 0", first, first+1)
 		first += 2
 	}
 	return newScript(fill(singleLua, t, c,
-		"${inputs}", assign("cost, age", cost, t, func(i int) string { return fmt.Sprintf("ARGV[%d] + 0", first+i) })))
+		"${inputs}", assign("cost, age", cost, t, func(i int) string { return fmt.Sprintf("(argv[%d] or 1) + 0", first+i) })))
 }
 
 // groupScript decides a group of up to size charges under any of the algorithms.
@@ -93,7 +98,7 @@ return limited, limit, remaining, retry, reset, n1 and ${value}
 end`
 	inputs := ""
 	if t.Params > 0 {
-		inputs = "local " + assign("", "", t, func(i int) string { return fmt.Sprintf("ARGV[arg + %d] + 0", i+1) })
+		inputs = "local " + assign("", "", t, func(i int) string { return fmt.Sprintf("argv[arg + %d] + 0", i+1) })
 	}
 	return fill(function, t, c, "${inputs}", inputs)
 }
@@ -126,6 +131,7 @@ func fill(script string, t twin.Twin, c clock, more ...string) string {
 		"${numbers}", strings.Join(numbers, ", "),
 		"${next}", twin.Names("n", t.Words),
 		"${twin}", t.Body,
+		"${decision}", t.Decision(),
 		"${value}", strings.Join(value, " .. ' ' .. "),
 	)...).Replace(script)
 }

@@ -3,9 +3,10 @@
 --
 -- The reply is one text, which costs a server far less than five numbers:
 -- whether the charge was refused, the time, and the state that was found. From
--- these, Decide in Go makes the answer that the twin made here.
+-- these, Decide in Go makes the answer that the twin would make here.
+local key, argv, call = KEYS[1], ARGV, redis.call
 ${clock}
-local raw = redis.call('GET', KEYS[1])
+local raw = call('GET', key)
 local ${state}
 if raw then
   ${state} = string.match(raw, '${pattern}')
@@ -15,15 +16,17 @@ end
 local ${inputs}
 local limited, limit, remaining, retry, reset, ${next}
 do
-${twin}
+${decision}
 end
 if limited or cost == 0 then
-  if raw and reset + ${phase} > (redis.call('PTTL', KEYS[1]) + 1) * 1000 then
-    redis.call('PEXPIRE', KEYS[1], math.ceil(reset / 1000))
+  if raw and reset + ${phase} > (call('PTTL', key) + 1) * 1000 then
+    call('PEXPIRE', key, math.ceil(reset / 1000))
   end
 elseif n1 then
-  redis.call('SET', KEYS[1], ${value}, 'PX', math.ceil(reset / 1000))
+  call('SET', key, ${value}, 'PX', math.ceil(reset / 1000))
 elseif raw then
-  redis.call('DEL', KEYS[1])
+  call('DEL', key)
 end
-return (limited and '1 ' or '0 ') .. text .. (raw and ' ' .. raw or '')
+local answer = limited and '1 ' or '0 '
+if raw then return answer .. text .. ' ' .. raw end
+return answer .. text
