@@ -111,9 +111,10 @@ func TestGCRAForeignState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []algorithms.State{{}, {1}, {1, 2}, {1, 2, 3, 4}} {
-		if _, r := p.Decide(nil, s, 1000, 1, 0); r.Limited || r.Remaining != 2 {
-			t.Errorf("%v: %+v", s, r)
+	_, want := p.Decide(nil, nil, 1000, 1, 0)
+	for _, s := range []algorithms.State{{}, {1}, {1, 2}, {1, 2, 3, 4}, {1, 2, 0}, {1, 2, -1}, {0, 2000, 1}, {-1, 2000, 1}} {
+		if _, r := p.Decide(nil, s, 1000, 1, 0); r != want {
+			t.Errorf("%v: %+v, want %+v", s, r, want)
 		}
 	}
 }

@@ -38,6 +38,8 @@ func TestParseLimit(t *testing.T) {
 		"10000000/30d":             {Count: 10_000_000, Period: 30 * 24 * time.Hour},
 		"3/1h30m":                  {Count: 3, Period: 90 * time.Minute},
 		"3/1.5s":                   {Count: 3, Period: 1500 * time.Millisecond},
+		"3/.5s":                    {Count: 3, Period: 500 * time.Millisecond},
+		"3/+5s":                    {Count: 3, Period: 5 * time.Second},
 		"1000/250ms":               {Count: 1000, Period: 250 * time.Millisecond},
 		"1/us":                     {Count: 1, Period: time.Microsecond},
 		"9007199254740992/106751d": {Count: 1 << 53, Period: 106_751 * 24 * time.Hour},
@@ -63,13 +65,18 @@ func TestParseLimit(t *testing.T) {
 			t.Errorf("%q is written, want %q", want, text)
 		}
 	}
+	for _, text := range []string{"3/10s", "3/30s", "7/1h", "3/100ms", "2/1m30s", "2/20h", "2/1h10m"} {
+		if l, err := algorithms.ParseLimit(text); err != nil || l.String() != text {
+			t.Errorf("%q: %v, %v", text, l, err)
+		}
+	}
 }
 
 func TestParseLimitMistakes(t *testing.T) {
 	for _, text := range []string{
 		"", "30", "/1m", "30/", "30/1m burst", "30/1m burst 15 x", "30/1m bust 15", "30 / 1m", "x/1m", "30/x", "1.5/1m", "30/1",
 		"30/1m burst x", "30/1m burst 1.5", "30/1w", "1e3/1s", "0x10/1s", "30/1m burst 99999999999999999999",
-		"99999999999999999999/1s", "0/1s", "-1/1s", "5/0s", "5/-1s", "5/-1d", "5/0d", "5/1ns", "5/1.5us", "5/999999999d", "5/1m burst 0", "5/1m burst -1",
+		"99999999999999999999/1s", "0/1s", "-1/1s", "5/0s", "5/-1s", "5/-1d", "5/0d", "5/1ns", "5/1.5us", "5/999999999d", "5/106752d", "5/26687998d", "5/1m burst 0", "5/1m burst -1",
 		"9007199254740993/1s",
 	} {
 		l, err := algorithms.ParseLimit(text)
@@ -116,6 +123,7 @@ func TestNewPolicyMistakes(t *testing.T) {
 		"its name":           {"a", named("x/y"), algorithms.PerSecond(1), want{"Policy.Algorithm.Name": "x/y"}},
 		"empty":              {"", algorithms.GCRA{}, algorithms.PerSecond(1), want{"Policy.Name": ""}},
 		"too long":           {strings.Repeat("a", 65), algorithms.GCRA{}, algorithms.PerSecond(1), want{"Policy.Name": strings.Repeat("a", 65)}},
+		"colon":              {"a:b", algorithms.GCRA{}, algorithms.PerSecond(1), want{"Policy.Name": "a:b"}},
 		"unicode":            {"größe", algorithms.GCRA{}, algorithms.PerSecond(1), want{"Policy.Name": "größe"}},
 		"burst 0":            {"a", algorithms.GCRA{}, algorithms.PerSecond(1).WithBurst(0), want{"Limit.Burst": 0}},
 		"nanoseconds":        {"a", algorithms.GCRA{}, algorithms.Limit{Count: 1, Period: 1500}, want{"Limit.Period": time.Duration(1500)}},
@@ -182,6 +190,11 @@ func TestPolicy(t *testing.T) {
 	}
 	if _, r := p.Decide(nil, nil, 0, 1, 0); r.Cell() != [5]int64{0, 16, 15, -1, 2} {
 		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{strings.Repeat("a", algorithms.MaxName), "AZ", "az", "09", "-", "_", "."} {
+		if p, err := algorithms.NewPolicy(name, algorithms.GCRA{}, l); err != nil || p.Name() != name {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func meterDecide(dst, s State, now int64, p []int64, cost, age int64) (State, Re
 // meterLoad is the level at now, in today's parts, and the time from which it
 // drains on: at most a tick before now, or after it if the clock stepped back.
 func meterLoad(s State, now int64, p []int64) (level, at int64) {
-	if len(s) != 3 {
+	if len(s) != 3 || s[0] < 1 || s[2] < 1 { // no meter keeps that
 		return 0, now
 	}
 	burst, unit, drain, tick := p[meterBurst], p[meterUnit], p[meterDrain], p[meterTick]
@@ -114,8 +114,8 @@ func meterLoad(s State, now int64, p []int64) (level, at int64) {
 	return level - ticks*drain, at + ticks*tick
 }
 
-// meterStillThere is how many of back parts, taken age µs ago, have not drained
-// since: the oldest drain first, so never more than the level.
+// meterStillThere is how many of back parts, taken age µs ago, are certain to
+// count still: the oldest drain first, so never more than the level.
 func meterStillThere(back, level, age int64, p []int64) int64 {
 	drain, tick := p[meterDrain], p[meterTick]
 	ticks := ceilDiv(age, tick)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
@@ -25,18 +26,16 @@ type problem struct {
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
 
 // DefaultDenied is what answers a refusal where Config.Denied is nil, for those
-// who add to it or replace it in some cases only.
+// who add to it or replace it in some cases only. Of a Decision that refused
+// nothing it writes a 429 too, which says "Try again later."
 func DefaultDenied(w http.ResponseWriter, r *http.Request, d Decision) {
 	p := problem{
 		Type:   problemTypes + "quota-exceeded",
 		Status: http.StatusTooManyRequests,
-		Detail: "This request asks for more than the limit ever allows.",
+		Detail: "Try again later.",
 	}
-	if after := d.Results[d.Refused].RetryAfter; after != algorithms.Never {
-		p.Detail = "Try again in 1 second."
-		if s := retrySeconds(after); s > 1 {
-			p.Detail = fmt.Sprintf("Try again in %d seconds.", s)
-		}
+	if 0 <= d.Refused && d.Refused < len(d.Results) {
+		p.Detail = waitDetail(d.Results[d.Refused].RetryAfter)
 	}
 	for i, result := range d.Results {
 		if result.Limited && d.Charges[i].Mode != store.Shadow {
@@ -44,6 +43,17 @@ func DefaultDenied(w http.ResponseWriter, r *http.Request, d Decision) {
 		}
 	}
 	p.write(w, r)
+}
+
+// waitDetail says in words how long to wait.
+func waitDetail(retryAfter time.Duration) string {
+	if retryAfter == algorithms.Never {
+		return "This request asks for more than the limit ever allows."
+	}
+	if s := retrySeconds(retryAfter); s > 1 {
+		return fmt.Sprintf("Try again in %d seconds.", s)
+	}
+	return "Try again in 1 second."
 }
 
 // DefaultFailed is what answers a failure where Config.Failed is nil, for those

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -289,22 +287,5 @@ func writeOrder(t *testing.T) {
 	s.Close()
 	if serverLog.Len() > 0 {
 		t.Errorf("the server's log: %s", &serverLog)
-	}
-}
-
-// The answers do not depend on the time zone of the process.
-func TestTimeZone(t *testing.T) {
-	if os.Getenv("WEIR_ZONE_CHILD") != "" {
-		w := serve(limiter(t, storetest.NewClock(), per(1, 300*time.Second, 0)).Handler(ok))
-		fmt.Printf("reset=%s\n", w.Header().Get("X-RateLimit-Reset"))
-		return
-	}
-	for _, zone := range []string{"UTC", "Europe/Vienna", "America/St_Johns"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestTimeZone$")
-		cmd.Env = append(os.Environ(), "WEIR_ZONE_CHILD=1", "TZ="+zone)
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "reset=300\n") {
-			t.Errorf("TZ=%s: %v\n%s", zone, err, out)
-		}
 	}
 }

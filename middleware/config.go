@@ -25,11 +25,13 @@ type Rule struct {
 	// charged; for [keyfunc.ErrSkip] the rule is left out; any other error is a
 	// failure. It is called once for each rule that has it. A Key that reads the
 	// body can see the request's context end with it; then nothing is charged.
+	// Where Shadow is set, any error leaves the rule out, and the log says so.
 	Key keyfunc.Func
 
 	// Cost is what the request takes; nil means 1. 0 only looks, and refuses if
-	// nothing remains. A negative cost is a failure, and nothing is charged. Bound
-	// a number that the client chooses: at least 1, or asking is free.
+	// nothing remains. A negative cost is a failure, and nothing is charged; where
+	// Shadow is set it leaves the rule out, and the log says so. Bound a number
+	// that the client chooses: at least 1, or asking is free.
 	Cost func(*http.Request) int64
 
 	// Shadow rules are counted and stand in the Decision, but refuse nothing and
@@ -64,8 +66,9 @@ type Config struct {
 	// fail can.
 	Failed func(http.ResponseWriter, *http.Request, error)
 
-	// Logger gets failures, at most one a second, and at level Debug the requests
-	// without a key; never a key. Nil means [slog.Default].
+	// Logger gets failures and Shadow rules that were left out, of each at most
+	// one a second, and at level Debug the requests without a key; never a key.
+	// Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -85,7 +88,8 @@ func New(c Config) (*Middleware, error) {
 		skip:   c.Skip,
 		denied: c.Denied,
 		failed: c.Failed,
-		log:    failureLog{logger: c.Logger},
+		log:    newFailureLog(c.Logger, "rate limit could not be decided"),
+		shadow: newFailureLog(c.Logger, "shadow rule was left out"),
 	}
 	if m.denied == nil {
 		m.denied = DefaultDenied
@@ -131,9 +135,9 @@ func (c *Config) check() error {
 		names[name] = i
 		policies = append(policies, rule.Policy)
 	}
-	if !noStore && len(policies) > 0 {
+	if !noStore {
 		if err := c.Store.Validate(policies...); err != nil {
-			errs = append(errs, fmt.Errorf("Store: %w", err))
+			errs = append(errs, fmt.Errorf("middleware.Config.Store: %w", err))
 		}
 	}
 	return errors.Join(errs...)

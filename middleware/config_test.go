@@ -34,6 +34,7 @@ func TestNewReportsAllMistakes(t *testing.T) {
 		"same policy":  {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: []middleware.Rule{{Policy: good, Key: key}, {Policy: good, Key: key}}}, []string{"Rules[1].Policy"}},
 		"same name":    {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: []middleware.Rule{{Policy: good, Key: key}, {Policy: policy(t, "good", algorithms.PerHour(1)), Key: key}}}, []string{"Rules[1].Policy"}},
 		"store's own":  {middleware.Config{Store: memstore.New(memstore.Config{MaxKeys: -1}), Rules: []middleware.Rule{{Policy: good}}}, []string{"memstore.Config.MaxKeys", "Rules[0].Key"}},
+		"no policy":    {middleware.Config{Store: memstore.New(memstore.Config{MaxKeys: -1}), Rules: make([]middleware.Rule, 1)}, []string{"memstore.Config.MaxKeys", "Rules[0].Policy", "Rules[0].Key"}},
 		"no NewPolicy": {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: []middleware.Rule{{Policy: &algorithms.Policy{}, Key: key}}}, []string{"Rules[0].Policy"}},
 		"zero store":   {middleware.Config{Store: &memstore.Store{}, Rules: []middleware.Rule{{Policy: good, Key: key}}}, []string{"memstore.Store"}},
 		"store can't":  {middleware.Config{Store: picky{}, Rules: []middleware.Rule{{Policy: good, Key: key}}}, nil},

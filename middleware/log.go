@@ -13,13 +13,19 @@ import (
 // failureLog logs failures, at most one a second: a store that is away fails
 // every request, and the log must not become the next outage.
 type failureLog struct {
-	logger *slog.Logger
-	next   atomic.Int64 // Unix nanoseconds before which nothing is logged
-	kept   atomic.Int64 // how many were not
+	logger  *slog.Logger
+	message string
+	start   time.Time    // times count from here, so that no step of the wall clock matters
+	next    atomic.Int64 // the time in ns before which nothing is logged
+	kept    atomic.Int64 // how many were not
+}
+
+func newFailureLog(logger *slog.Logger, message string) *failureLog {
+	return &failureLog{logger: logger, message: message, start: time.Now()}
 }
 
 // report logs err, unless the client is gone. That it sent no key is its own
-// doing, most of the time.
+// doing, most of the time. A deadline is not: that is the server's.
 func (l *failureLog) report(ctx context.Context, err error) {
 	logger := l.logger
 	if logger == nil {
@@ -29,14 +35,14 @@ func (l *failureLog) report(ctx context.Context, err error) {
 		logger.LogAttrs(ctx, slog.LevelDebug, "request without a key", slog.Any("error", err))
 		return
 	}
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
-	now, next := time.Now().UnixNano(), l.next.Load()
+	now, next := int64(time.Since(l.start)), l.next.Load()
 	if now < next || !l.next.CompareAndSwap(next, now+int64(time.Second)) {
 		l.kept.Add(1)
 		return
 	}
-	logger.LogAttrs(ctx, slog.LevelError, "rate limit could not be decided",
+	logger.LogAttrs(ctx, slog.LevelError, l.message,
 		slog.Any("error", err), slog.Int64("unlogged", l.kept.Swap(0)))
 }

@@ -26,7 +26,8 @@ type Middleware struct {
 	skip   func(*http.Request) bool
 	denied func(http.ResponseWriter, *http.Request, Decision)
 	failed func(http.ResponseWriter, *http.Request, error)
-	log    failureLog
+	log    *failureLog
+	shadow *failureLog // of its own, so that a rule on trial hides no failure
 }
 
 var errNil = errors.New("weir: the Middleware is nil: New returned an error")
@@ -36,8 +37,9 @@ var errNil = errors.New("weir: the Middleware is nil: New returned an error")
 // answered with 500.
 //
 // A Middleware counts a request once, however often it is mounted on its way.
-// Two Middlewares count twice, also where their policies have one name and one
-// store.
+// It knows a request by its context: one that a handler makes with the context
+// of the request it serves is the same request, and is not counted again. Two
+// Middlewares count twice, also where their policies have one name and one store.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		next = http.HandlerFunc(problem{Status: http.StatusInternalServerError}.write)
@@ -82,7 +84,7 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 //
 // The error is [keyfunc.ErrNoKey] where a rule found no key and no other rule
 // refused (those were charged), the store's error, or that of a rule's Key or
-// Cost (nothing was charged).
+// Cost (nothing was charged). What is wrong with a Shadow rule goes to the log.
 func (m *Middleware) Check(r *http.Request) (Decision, error) {
 	if m == nil {
 		return Decision{Refused: -1}, errNil
@@ -110,10 +112,14 @@ func (m *Middleware) decide(r *http.Request, n *node) error {
 			d.Charges[i] = charge
 			charged++
 		case errors.Is(err, keyfunc.ErrSkip):
-		case errors.Is(err, keyfunc.ErrNoKey):
-			noKey = errors.Join(noKey, err)
-		default:
+		case m.rules[i].Shadow: // left out too: it refuses nothing
+			m.shadow.report(r.Context(), err)
+		case !errors.Is(err, keyfunc.ErrNoKey):
 			return err
+		case noKey == nil: // as it is: joining allocates, and this may be a flood
+			noKey = err
+		default:
+			noKey = errors.Join(noKey, err)
 		}
 	}
 	if err := m.take(r.Context(), d, charged); err != nil {

@@ -45,6 +45,31 @@ func TestCheckReportsAllMistakes(t *testing.T) {
 	}
 }
 
+// There is one result for each charge, no more and no fewer.
+func TestCheckCountsResults(t *testing.T) {
+	charges := []store.Charge{{Policy: policy(t, "p"), Key: "k"}, {Policy: policy(t, "p"), Key: "l"}}
+	for n := range 4 {
+		err := store.Check(context.Background(), charges, make([]algorithms.Result, n))
+		var mistake *algorithms.FieldError
+		if errors.As(err, &mistake) != (n != 2) || n != 2 && (mistake.Field != "results" || mistake.Value != n) {
+			t.Errorf("%d results for 2 charges: %v", n, err)
+		}
+	}
+}
+
+// A Strike takes or does nothing; a give-back is for the other modes.
+func TestCheckCosts(t *testing.T) {
+	for mode := store.Enforce; mode <= store.Strike; mode++ {
+		for cost := int64(-1); cost <= 1; cost++ {
+			c := []store.Charge{{Policy: policy(t, "p"), Key: "k", Cost: cost, Mode: mode}}
+			err := store.Check(context.Background(), c, make([]algorithms.Result, 1))
+			if (err == nil) != (mode != store.Strike || cost >= 0) {
+				t.Errorf("%v of %d: %v", mode, cost, err)
+			}
+		}
+	}
+}
+
 func TestCheckDuplicates(t *testing.T) {
 	p, samePolicy, q := policy(t, "p"), policy(t, "p"), policy(t, "q")
 	for _, c := range []struct {

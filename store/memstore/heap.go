@@ -11,21 +11,24 @@ type due struct {
 // comes to the root. So a charge on a key that is kept costs no heap work.
 type heap []due
 
+// batch is the most heap work done under locks at a time, in keys.
+const batch = 1024
+
 // place puts a key into the heap it belongs to now.
 func (t *table) place(slot int32, now int64) {
 	e := &t.entries[slot]
 	busy := e.limited > now
-	if e.at != none && busy != e.inBusy {
+	if e.pos != none && busy != e.inBusy {
 		t.takeOut(slot)
 	}
 	e.inBusy = busy
 	h, at := t.heapOf(e)
-	if e.at == none {
+	if e.pos == none {
 		*h = append(*h, due{at, slot})
 		t.up(*h, len(*h)-1)
-	} else if at < (*h)[e.at].at {
-		(*h)[e.at].at = at
-		t.up(*h, int(e.at))
+	} else if at < (*h)[e.pos].at {
+		(*h)[e.pos].at = at
+		t.up(*h, int(e.pos))
 	}
 }
 
@@ -40,55 +43,70 @@ func (t *table) heapOf(e *entry) (*heap, int64) {
 // takeOut takes a key out of its heap, if it is in one.
 func (t *table) takeOut(slot int32) {
 	e := &t.entries[slot]
-	if e.at == none {
+	if e.pos == none {
 		return
 	}
 	h, _ := t.heapOf(e)
-	i, last := int(e.at), len(*h)-1
-	e.at = none
+	i, last := int(e.pos), len(*h)-1
+	e.pos = none
 	moved := (*h)[last]
 	*h = (*h)[:last]
 	if i < last {
 		(*h)[i] = moved
-		t.entries[moved.slot].at = int32(i)
+		t.entries[moved.slot].pos = int32(i)
 		t.down(*h, i)
-		t.up(*h, int(t.entries[moved.slot].at))
+		t.up(*h, int(t.entries[moved.slot].pos))
 	}
 }
 
-// nearest is the key nearest its reset that is not limited.
+// nearest is the key nearest its reset that is not limited. It stops mending
+// after a batch, for the locks are held: the key is not limited then either, but
+// another may be nearer its reset.
 func (t *table) nearest(now int64) (due, bool) {
-	t.settle(now)
+	for n := 0; n < batch || !t.ready(now); n++ {
+		if !t.mend(now) {
+			break
+		}
+	}
 	if len(t.idle) == 0 {
 		return due{}, false
 	}
 	return t.idle[0], true
 }
 
-// settle moves keys that are limited no longer to the idle heap, and mends the
-// roots of both.
-func (t *table) settle(now int64) {
-	for len(t.busy) > 0 {
-		root := t.busy[0]
-		e := &t.entries[root.slot]
-		if e.limited > root.at {
+// ready tells whether the root of the idle heap is a key that may go.
+func (t *table) ready(now int64) bool {
+	return len(t.idle) > 0 && t.entries[t.idle[0].slot].limited <= now
+}
+
+// mend does one step towards heaps whose roots are what they say, and tells
+// whether there was one to do.
+func (t *table) mend(now int64) bool {
+	if len(t.idle) > 0 {
+		if slot := t.idle[0].slot; t.entries[slot].limited > now { // again: the clock stepped back
+			t.place(slot, now)
+			return true
+		}
+	}
+	if len(t.busy) > 0 {
+		slot := t.busy[0].slot
+		if e := &t.entries[slot]; e.limited <= now {
+			t.place(slot, now)
+			return true
+		} else if e.limited > t.busy[0].at {
 			t.busy[0].at = e.limited
 			t.down(t.busy, 0)
-		} else if e.limited <= now {
-			t.place(root.slot, now)
-		} else {
-			break
+			return true
 		}
 	}
-	for len(t.idle) > 0 {
-		root := t.idle[0]
-		e := &t.entries[root.slot]
-		if e.expires <= root.at {
-			break
+	if len(t.idle) > 0 {
+		if e := &t.entries[t.idle[0].slot]; e.expires > t.idle[0].at {
+			t.idle[0].at = e.expires
+			t.down(t.idle, 0)
+			return true
 		}
-		t.idle[0].at = e.expires
-		t.down(t.idle, 0)
 	}
+	return false
 }
 
 func (t *table) up(h heap, i int) {
@@ -99,11 +117,11 @@ func (t *table) up(h heap, i int) {
 			break
 		}
 		h[i] = h[parent]
-		t.entries[h[i].slot].at = int32(i)
+		t.entries[h[i].slot].pos = int32(i)
 		i = parent
 	}
 	h[i] = d
-	t.entries[d.slot].at = int32(i)
+	t.entries[d.slot].pos = int32(i)
 }
 
 func (t *table) down(h heap, i int) {
@@ -120,9 +138,9 @@ func (t *table) down(h heap, i int) {
 			break
 		}
 		h[i] = h[child]
-		t.entries[h[i].slot].at = int32(i)
+		t.entries[h[i].slot].pos = int32(i)
 		i = child
 	}
 	h[i] = d
-	t.entries[d.slot].at = int32(i)
+	t.entries[d.slot].pos = int32(i)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // DefaultMaxKeys is how many keys a Store keeps where Config does not say: about
-// 120 MB of them.
+// 140 MB of them.
 const DefaultMaxKeys = 1 << 20
 
 // ErrFull is returned where a new key would have to push out one that is
@@ -29,13 +29,14 @@ var ErrFull = errors.New("weir: memory store is full of limited keys")
 type Config struct {
 	// MaxKeys is the most keys kept at a time, 1 to 2³¹ − 1; 0 means
 	// [DefaultMaxKeys]. When they are reached, a new key takes the place of the
-	// one nearest its reset that is not limited; if all are limited, Take returns
-	// [ErrFull].
+	// one nearest its reset that is not limited, or of one close to that where
+	// thousands have changed since; if all are limited, Take returns [ErrFull].
 	MaxKeys int
 
-	// Clock tells the time of decisions, for tests and simulations. Nil means the
-	// wall clock at New plus the monotonic time since: setting the wall clock
-	// does not move it. Memory is freed by real time in any case.
+	// Clock tells the time of decisions, for tests and simulations. It is called
+	// by many at once, and by the timer that frees keys. Nil means the wall clock
+	// at New plus the monotonic time since: setting the wall clock does not move
+	// it. What has run out by the Clock is freed within a minute of real time.
 	Clock func() time.Time
 }
 
@@ -46,6 +47,9 @@ type Config struct {
 // algorithm's names, not as its text: it takes the same room however long it is,
 // and no personal data. Among n keys, the odds that two share a state are
 // n²/2¹²⁹.
+//
+// A charge in Shadow mode on a new key that finds no room is not made, and is
+// answered as a look.
 //
 // A Store needs no closing. While it keeps keys a timer frees what has run out;
 // when it is empty nothing runs, and a Store that is dropped is collected.
@@ -121,14 +125,10 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 	g := s.newGroup(charges, results)
 	defer g.free()
 
-	s.lock(g.shards)
-	err := g.take(s.clock(), false)
-	s.unlock(g.shards)
+	err := g.takeLocked(g.set, false)
 	if err == errNoRoom {
 		// Which key is to go can only be said with all of them in view.
-		s.lock(s.all())
-		err = g.take(s.clock(), true)
-		s.unlock(s.all())
+		err = g.takeLocked(s.all(), true)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ const none = -1
 type shard struct {
 	mu sync.Mutex
 	table
-	_ [48]byte // the next shard's lock is on another cache line
+	_ [8]byte // makes it 128 bytes on a 64-bit machine, so that no two share a cache line
 }
 
 // table is what a shard keeps.
@@ -33,7 +33,7 @@ type entry struct {
 	words   [3]int64
 	expires int64 // µs; from then on it is a key never seen
 	limited int64 // µs; until then nothing can be taken
-	at      int32 // index in its heap, or none
+	pos     int32 // index in its heap, or none
 	n       uint8 // words in use, or isLong
 	inBusy  bool  // which heap that is
 }
@@ -63,7 +63,7 @@ func (t *table) add(key id) int32 {
 		slot = int32(len(t.entries))
 		t.entries = append(t.entries, entry{})
 	}
-	t.entries[slot] = entry{id: key, at: none}
+	t.entries[slot] = entry{id: key, pos: none}
 	t.index[key] = slot
 	return slot
 }
@@ -87,11 +87,11 @@ func (t *table) set(slot int32, state algorithms.State, expires, limited, now in
 	t.place(slot, now)
 }
 
-// lengthen lets a key live longer, and be limited longer, but not shorter.
-func (t *table) lengthen(slot int32, expires, limited, now int64) {
+// lengthen lets a key live longer, and be limited longer, but not shorter. So its
+// place need not be mended before it comes to the root of a heap.
+func (t *table) lengthen(slot int32, expires, limited int64) {
 	e := &t.entries[slot]
 	e.expires, e.limited = max(e.expires, expires), max(e.limited, limited)
-	t.place(slot, now)
 }
 
 // remove forgets a key.
@@ -102,7 +102,6 @@ func (t *table) remove(slot int32) {
 	if e.n == isLong {
 		delete(t.long, slot)
 	}
-	*e = entry{at: none}
 	t.unused = append(t.unused, slot)
 }
 
