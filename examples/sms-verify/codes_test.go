@@ -7,13 +7,39 @@ import (
 	"time"
 )
 
-func newTestCodes(limit int) (*codes, *fakeClock) {
+// testCodes are codes that never fail.
+type testCodes struct {
+	*codes
+	t      *testing.T
+	memory *memoryVault
+}
+
+func newTestCodes(t *testing.T, limit int) (testCodes, *fakeClock) {
 	clock := &fakeClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	return newCodes(limit, clock.Now), clock
+	memory := newMemoryVault(limit, clock.Now)
+	return testCodes{&codes{newKey(), memory}, t, memory}, clock
+}
+
+func (c testCodes) issue(phone string) string {
+	c.t.Helper()
+	code, err := c.codes.issue(c.t.Context(), phone)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return code
+}
+
+func (c testCodes) redeem(phone, code string) bool {
+	c.t.Helper()
+	valid, err := c.codes.redeem(c.t.Context(), phone, code)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return valid
 }
 
 func TestCodeForm(t *testing.T) {
-	c, _ := newTestCodes(1)
+	c, _ := newTestCodes(t, 1)
 	zero := false
 	for range 1000 {
 		code := c.issue(alice)
@@ -28,7 +54,7 @@ func TestCodeForm(t *testing.T) {
 }
 
 func TestCodeLife(t *testing.T) {
-	c, clock := newTestCodes(10)
+	c, clock := newTestCodes(t, 10)
 	code := c.issue(alice)
 	clock.advance(codeLife - 1)
 	bobs := c.issue(bob)
@@ -39,8 +65,8 @@ func TestCodeLife(t *testing.T) {
 	if !c.redeem(bob, bobs) {
 		t.Error("a younger code must live on")
 	}
-	if len(c.byPhone) != 0 || c.order.Len() != 0 {
-		t.Errorf("%d, %d codes kept, want none", len(c.byPhone), c.order.Len())
+	if len(c.memory.byPhone) != 0 || c.memory.order.Len() != 0 {
+		t.Errorf("%d, %d codes kept, want none", len(c.memory.byPhone), c.memory.order.Len())
 	}
 
 	code = c.issue(alice)
@@ -51,7 +77,7 @@ func TestCodeLife(t *testing.T) {
 }
 
 func TestCodeReplaced(t *testing.T) {
-	c, clock := newTestCodes(10)
+	c, clock := newTestCodes(t, 10)
 	first := c.issue(alice)
 	clock.advance(9 * time.Minute)
 	second := c.issue(alice)
@@ -71,12 +97,12 @@ func TestCodeReplaced(t *testing.T) {
 }
 
 func TestCodesBounded(t *testing.T) {
-	c, _ := newTestCodes(3)
+	c, _ := newTestCodes(t, 3)
 	var sent []string
 	for i := range 5 {
 		sent = append(sent, c.issue(fmt.Sprint(i)))
-		if c.order.Len() > 3 || len(c.byPhone) > 3 {
-			t.Fatalf("%d, %d codes kept, want 3 at most", c.order.Len(), len(c.byPhone))
+		if c.memory.order.Len() > 3 || len(c.memory.byPhone) > 3 {
+			t.Fatalf("%d, %d codes kept, want 3 at most", c.memory.order.Len(), len(c.memory.byPhone))
 		}
 	}
 	sent[4] = c.issue("4") // replaces: pushes nobody out
@@ -89,8 +115,8 @@ func TestCodesBounded(t *testing.T) {
 
 // Neither the code nor anything that can be found without the key is kept.
 func TestCodeKeptAsKeyedHash(t *testing.T) {
-	one, _ := newTestCodes(1)
-	two, _ := newTestCodes(1)
+	one, _ := newTestCodes(t, 1)
+	two, _ := newTestCodes(t, 1)
 	if one.mac(alice, "123456") == two.mac(alice, "123456") {
 		t.Error("two processes have one key")
 	}

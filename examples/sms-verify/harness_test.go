@@ -68,6 +68,7 @@ type bench struct {
 	clock   *fakeClock
 	sender  *fakeSender
 	log     *strings.Builder
+	codes   *codes
 	handler http.Handler
 }
 
@@ -80,6 +81,7 @@ func newBench(t *testing.T, proxies ...string) *bench {
 		sender: &fakeSender{},
 		log:    &strings.Builder{},
 	}
+	b.codes = &codes{newKey(), newMemoryVault(maxCodes, b.clock.Now)}
 	var trust keyfunc.Trust
 	if len(proxies) > 0 {
 		var err error
@@ -92,7 +94,7 @@ func newBench(t *testing.T, proxies ...string) *bench {
 		trust:   trust,
 		region:  "US",
 		sender:  b.sender,
-		clock:   b.clock.Now,
+		codes:   b.codes,
 		logger:  slog.New(slog.NewTextHandler(b.log, nil)),
 		baseURL: "http://127.0.0.1:8080",
 	})

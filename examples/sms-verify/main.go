@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir/keyfunc"
 	"github.com/weirgo/weir/store/memstore"
 )
@@ -60,7 +62,17 @@ type options struct {
 	addr   string
 	region string
 	trust  keyfunc.Trust
+	redis  func() redis.UniversalClient // makes a client; nil without -redis
+	secret []byte                       // of the codes in Redis
 }
+
+// secretVariable is of the environment: a command line can be read by every user
+// of a machine.
+const secretVariable = "SMS_VERIFY_SECRET"
+
+// minSecret is the shortest secret. Who can read Redis could find out a shorter
+// one, and with it the codes.
+const minSecret = 16
 
 // parseFlags reads the command line. Help goes to stdout. An error names the
 // flag, its value and the reason.
@@ -74,6 +86,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		opts.region = s
 		return checkRegion(s)
 	})
+	redisURL := fs.String("redis", "", "keep limits and codes in the Redis at this `URL`, such as redis://localhost:6379/0, for several processes; "+
+		secretVariable+" in the environment must have a secret that they share")
 	var proxies []string
 	fs.Func("trusted-proxy", "`CIDRs` of proxies whose X-Forwarded-For is believed, comma separated; may be repeated", func(s string) error {
 		cidrs := strings.Split(s, ",")
@@ -98,11 +112,19 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	if fs.NArg() > 0 {
 		return options{}, fmt.Errorf("unexpected argument %q: there are only flags", fs.Arg(0))
 	}
-	if len(proxies) == 0 {
-		return opts, nil
-	}
 	var err error
-	opts.trust, err = keyfunc.TrustProxies(proxies...)
+	if len(proxies) > 0 {
+		opts.trust, err = keyfunc.TrustProxies(proxies...)
+	}
+	if *redisURL != "" { // not read by fs, whose errors show a value with its password
+		var errRedis error
+		opts.redis, errRedis = parseRedis(*redisURL)
+		opts.secret = []byte(os.Getenv(secretVariable))
+		if len(opts.secret) < minSecret {
+			errRedis = errors.Join(errRedis, fmt.Errorf("-redis needs %s in the environment, the same for all processes: at least %d bytes, such as openssl rand -hex 32 gives; it has %d", secretVariable, minSecret, len(opts.secret)))
+		}
+		err = errors.Join(err, errRedis)
+	}
 	return opts, err
 }
 
@@ -123,15 +145,24 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-addr %q: %w", opts.addr, err)
 	}
-	s, err := newServer(config{
+	c := config{
 		store:   memstore.New(memstore.Config{}),
+		codes:   &codes{newKey(), newMemoryVault(maxCodes, time.Now)},
 		trust:   opts.trust,
 		region:  opts.region,
 		sender:  consoleSender{stdout},
-		clock:   time.Now,
 		logger:  logger,
 		baseURL: baseURL(ln.Addr()),
-	})
+	}
+	if opts.redis != nil {
+		client := opts.redis()
+		defer client.Close() // after the last request; there is nothing to lose
+		c.codes = &codes{opts.secret, redisVault{client}}
+		if c.store, err = redisStore(client); err != nil {
+			return errors.Join(err, ln.Close())
+		}
+	}
+	s, err := newServer(c)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/weirgo/weir/keyfunc"
 	"github.com/weirgo/weir/middleware"
@@ -19,10 +18,10 @@ import (
 // needed.
 type config struct {
 	store   store.Store
+	codes   *codes
 	trust   keyfunc.Trust // whose word is taken for a client's address
 	region  string        // of phone numbers without a country code
 	sender  Sender
-	clock   func() time.Time
 	logger  *slog.Logger
 	baseURL string // where clients reach the server, for the help
 }
@@ -30,14 +29,13 @@ type config struct {
 // server sends codes and checks them.
 type server struct {
 	config
-	codes         *codes
 	limitCodes    *middleware.Middleware
 	limitVerifies *middleware.Middleware
 }
 
 // newServer makes a server. It starts nothing.
 func newServer(c config) (*server, error) {
-	s := &server{config: c, codes: newCodes(maxCodes, c.clock)}
+	s := &server{config: c}
 	var errCodes, errVerifies error
 	s.limitCodes, errCodes = s.limits(routeCodes)
 	s.limitVerifies, errVerifies = s.limits(routeVerifications)
@@ -73,7 +71,11 @@ func (s *server) sendCode(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, err)
 		return
 	}
-	code := s.codes.issue(in.phone)
+	code, err := s.codes.issue(r.Context(), in.phone)
+	if err != nil {
+		s.codesFailed(w, r, err)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), sendTimeout)
 	defer cancel()
 	if err := s.sender.Send(ctx, in.phone, code); err != nil {
@@ -96,7 +98,12 @@ func (s *server) verify(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, err)
 		return
 	}
-	if !s.codes.redeem(in.phone, in.code) {
+	valid, err := s.codes.redeem(r.Context(), in.phone, in.code)
+	if err != nil {
+		s.codesFailed(w, r, err)
+		return
+	}
+	if !valid {
 		writeProblem(w, http.StatusUnprocessableEntity, "The code is not valid.")
 		return
 	}
@@ -114,6 +121,12 @@ func (s *server) failed(w http.ResponseWriter, r *http.Request, err error) {
 		writeProblem(w, bad.status, bad.detail)
 		return
 	}
+	middleware.DefaultFailed(w, r, err)
+}
+
+// codesFailed answers where the codes are away.
+func (s *server) codesFailed(w http.ResponseWriter, r *http.Request, err error) {
+	s.logger.Error("codes away", "error", err)
 	middleware.DefaultFailed(w, r, err)
 }
 

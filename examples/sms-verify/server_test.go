@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +131,34 @@ func TestSenderFailure(t *testing.T) {
 	}
 	if strings.Contains(log, "2025550142") {
 		t.Errorf("the log has the number: %q", log)
+	}
+}
+
+// brokenVault is one that is away.
+type brokenVault struct{}
+
+func (brokenVault) put(context.Context, string, mac) error { return errors.New("vault: away") }
+
+func (brokenVault) take(context.Context, string, mac) (bool, error) {
+	return false, errors.New("vault: away")
+}
+
+// Where codes can't be kept, none is sent and none is wrong.
+func TestCodesAway(t *testing.T) {
+	b := newBench(t)
+	b.codes.vault = brokenVault{}
+	for _, w := range []*httptest.ResponseRecorder{
+		b.send(http.StatusServiceUnavailable, home, alice),
+		b.try(http.StatusServiceUnavailable, home, alice, "000000"),
+	} {
+		wantHeader(t, w, "Retry-After", "1")
+		if strings.Contains(w.Body.String(), "vault") {
+			t.Errorf("the answer tells the cause: %s", w.Body)
+		}
+	}
+	b.wantSent(0)
+	if log := b.log.String(); strings.Count(log, "vault: away") != 2 || strings.Contains(log, alice) {
+		t.Errorf("log: %s", log)
 	}
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -24,6 +25,10 @@ type Options struct {
 
 	// Seed of the random groups; 0 means a new one, which failures name.
 	Seed uint64
+
+	// Except names the checks that the store can't pass, each with the reason.
+	// They are skipped.
+	Except map[string]string
 }
 
 // Run checks that a store holds the contract in the comment of [store.Store].
@@ -39,14 +44,34 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) store.Store, o Opti
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
 	}
+	if err := o.misnamed(); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
+			if reason, ok := o.Except[c.name]; ok {
+				t.Skipf("left out: %s", reason)
+			}
 			for _, a := range o.Algorithms {
 				clock := NewClock()
 				c.check(&fixture{reporter: t, o: o, a: a, clock: clock, store: open(t, clock)})
 			}
 		})
 	}
+}
+
+// misnamed is an error for an exception that is none, or has no reason.
+func (o *Options) misnamed() error {
+	left := maps.Clone(o.Except)
+	for _, c := range checks {
+		if left[c.name] != "" {
+			delete(left, c.name)
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("storetest: Options.Except must name checks and say why: %v", left)
+	}
+	return nil
 }
 
 // fixture is a store under one check.
