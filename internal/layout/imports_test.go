@@ -50,7 +50,7 @@ var rules = map[string]rule{
 	"internal/layout":   {},
 	"internal/redistest": {
 		inside:  []string{"algorithms", "store", "store/storetest", "internal/twin"},
-		outside: []string{"github.com/alicebob/miniredis/v2"},
+		outside: []string{"github.com/alicebob/miniredis/v2", "github.com/redis/go-redis/v9"},
 	},
 	"internal/twin": {},
 }

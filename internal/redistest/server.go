@@ -1,22 +1,26 @@
 package redistest
 
 import (
-	"bufio"
+	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Server is a redis-server that a test has started.
 type Server struct {
 	Addr string
 	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	time *os.File      // what the process reads its time from, of StartAt
 }
 
 // Start starts a redis-server with these arguments on a free port of the
@@ -24,32 +28,112 @@ type Server struct {
 // redis-server the test is skipped, or fails under .ci/run, which sets WEIR_CI.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	binary := find(t, "redis-server")
-	dir := t.TempDir()
+	return start(t, nil, plain(args))
+}
+
+// program is how a server is started on a port, and what it logs when it is up.
+// A port that answers is no sign: it may be another's.
+type program struct {
+	args  func(dir string, port int) []string
+	ready string
+}
+
+func plain(more []string) program {
+	return program{func(dir string, port int) []string {
+		return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"}, more...)
+	}, "Ready to accept connections"}
+}
+
+// start starts a program, on another port if somebody else took the first.
+func start(t testing.TB, env []string, p program) *Server {
+	t.Helper()
+	binary := find(t, "redis-server", "redis-server")
 	for try := 0; ; try++ {
-		port := freePort(t)
-		s, err := start(t, binary, dir, port, args)
+		s, err := launch(t, binary, env, p)
 		if err == nil {
 			return s
 		}
-		if try == 4 { // somebody else may have taken the port
+		if try == 4 {
 			t.Fatalf("redis-server: %v", err)
 		}
 	}
 }
 
-// find is the path of a program of Debian's redis packages.
-func find(t testing.TB, program string) string {
+func launch(t testing.TB, binary string, env []string, p program) (*Server, error) {
+	t.Helper()
+	dir, port := t.TempDir(), freePort(t)
+	name := filepath.Join(dir, "log")
+	log, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	s := &Server{
+		Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		cmd:  exec.Command(binary, p.args(dir, port)...),
+		done: make(chan struct{}),
+	}
+	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = log, log, append(os.Environ(), env...)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { defer close(s.done); _ = s.cmd.Wait() }()
+	t.Cleanup(s.Stop)
+	up := false
+	err = poll(func() error {
+		text, err := os.ReadFile(name)
+		if err == nil && bytes.Contains(text, []byte(p.ready)) {
+			up = true
+			return nil
+		}
+		select {
+		case <-s.done: // no use to wait on
+			return nil
+		default:
+		}
+		return fmt.Errorf("not up on port %d, %v:\n%s", port, err, text)
+	})
+	if err == nil && !up {
+		text, _ := os.ReadFile(name)
+		err = fmt.Errorf("ended at once, on port %d:\n%s", port, text)
+	}
+	if err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// find is the path of a program, which a package of Debian's has.
+func find(t testing.TB, program, debian string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
-	if err == nil {
-		return path
+	if err != nil {
+		missing(t, "%s is not installed (Debian: apt-get install %s)", program, debian)
 	}
+	return path
+}
+
+// missing skips a test for what is not here, or fails it where it has to be.
+func missing(t testing.TB, format string, args ...any) {
+	t.Helper()
 	if os.Getenv("WEIR_CI") != "" {
-		t.Fatalf("%s is missing, and must not be here: %v", program, err)
+		t.Fatalf(format, args...)
 	}
-	t.Skipf("%s is not installed (Debian: apt-get install %s)", program, program)
-	return ""
+	t.Skipf(format, args...)
+}
+
+// poll calls f until it gives no error, for at most a minute: machines are slow
+// at times. It sleeps in between, since what other processes do can't be waited
+// for otherwise.
+func poll(f func() error) error {
+	for deadline := time.Now().Add(time.Minute); ; {
+		err := f()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func freePort(t testing.TB) int {
@@ -62,51 +146,28 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func start(t testing.TB, binary, dir string, port int, args []string) (*Server, error) {
+// Client is a client of its own, for what a test does behind a store's back.
+func (s *Server) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	name := filepath.Join(dir, "log"+strconv.Itoa(port))
-	log, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	s.cmd = exec.Command(binary, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no"}, args...)...)
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	t.Cleanup(s.Stop)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if answers(s.Addr) {
-			return s, nil
-		}
-		if s.cmd.ProcessState != nil || time.Now().After(deadline) {
-			s.Stop()
-			text, _ := os.ReadFile(name)
-			return nil, fmt.Errorf("no answer on port %d:\n%s", port, text)
-		}
-		time.Sleep(10 * time.Millisecond) // a process takes its time to start
-	}
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
-// answers tells whether a Redis answers there.
-func answers(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
-	if err != nil {
-		return false
-	}
+// Do sends one command, which must not fail. No reply is nil.
+func (s *Server) Do(t testing.TB, args ...any) any {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(time.Second))
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
-		return false
+	v, err := c.Do(context.Background(), args...).Result()
+	if err != nil && err != redis.Nil {
+		t.Fatalf("%v: %v", args, err)
 	}
-	line, err := bufio.NewReader(c).ReadString('\n')
-	return err == nil && (strings.HasPrefix(line, "+PONG") || strings.HasPrefix(line, "-NOAUTH"))
+	return v
 }
 
 // Stop kills the server. It may be called twice.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	<-s.done
 }

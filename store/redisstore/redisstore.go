@@ -86,6 +86,8 @@ func New(client Client, c Config) (*Store, error) {
 	switch client := client.(type) {
 	case nil:
 		bad("client", nil, "is missing")
+	case redis.Pipeliner:
+		bad("client", fmt.Sprintf("%T", client), "must not be a pipeline: it only collects commands, and a decision is wanted at once")
 	case *redis.Client:
 		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
 	case *redis.ClusterClient:
@@ -184,7 +186,11 @@ func (s *Store) takeOne(ctx context.Context, c *store.Charge, r *algorithms.Resu
 // failure is what Take returns for an error of the client. go-redis reports a
 // deadline of ctx as a time-out of the network.
 func failure(ctx context.Context, err error) error {
-	if ctxErr := ctx.Err(); ctxErr != nil && !errors.Is(err, ctxErr) {
+	ctxErr := ctx.Err()
+	if deadline, ok := ctx.Deadline(); ok && ctxErr == nil && !time.Now().Before(deadline) {
+		ctxErr = context.DeadlineExceeded // the connection's timer, set to the same time, was first
+	}
+	if ctxErr != nil && !errors.Is(err, ctxErr) {
 		return fmt.Errorf("weir: redis: %w: %w", ctxErr, err)
 	}
 	return fmt.Errorf("weir: redis: %w", err)

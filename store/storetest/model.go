@@ -86,7 +86,7 @@ func (m *model) Take(ctx context.Context, charges []store.Charge, results []algo
 func (m *model) keep(c store.Charge, made bool, next algorithms.State, now int64, r algorithms.Result) {
 	id := idOf(c)
 	key, ok := m.keys[id]
-	if ok && key.expires <= now-1000 { // until then justExpired is asked for it
+	if ok && key.expires <= now-lingers { // until then justExpired is asked for it
 		delete(m.keys, id)
 	}
 	expires := now + r.ResetAfter.Microseconds()
@@ -100,13 +100,16 @@ func (m *model) keep(c store.Charge, made bool, next algorithms.State, now int64
 	}
 }
 
-// justExpired tells whether a key ran out within the last millisecond, and a
-// store that frees keys by the millisecond may answer otherwise: always if
-// anything does, else if the limit is another now.
+// lingers is how long, in µs, a key may live on after its end in a store that
+// counts life times in milliseconds: both ends of one can be rounded up.
+const lingers = 2000
+
+// justExpired tells whether a key has just run out, and a store that has it still
+// may answer otherwise: always if anything does, else if the limit is another now.
 func (m *model) justExpired(policies map[string]*algorithms.Policy, anything bool) bool {
 	now := m.clock.Now().UnixMicro()
 	for id, k := range m.keys {
-		if k.expires <= now && k.expires > now-1000 && (anything || policies[id.policy].Limit() != k.limit) {
+		if k.expires <= now && k.expires > now-lingers && (anything || policies[id.policy].Limit() != k.limit) {
 			return true
 		}
 	}
