@@ -1,5 +1,5 @@
 // Package benchmarks measures weir beside others. It is a module of its own, so
 // that what it compares with is no dependency of weir's, and is not in go.work.
 //
-//	cd benchmarks && GOWORK=off go test -bench . -benchtime 1x
+//	cd benchmarks && GOWORK=off go test -run - -bench . -benchtime 1x
 package benchmarks
