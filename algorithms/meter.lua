@@ -5,7 +5,7 @@
 -- making one costs a server more than what it would do.
 local burst, unit, drain, tick = p1, p2, p3, p4
 local full, level, at = burst * unit, 0, now
-if s1 then
+if s1 and s1 >= 1 and s3 >= 1 then -- no meter keeps anything else
   level, at = s1, s2
   if s3 ~= unit then -- rescale, rounded up
     local rest = level % s3

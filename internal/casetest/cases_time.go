@@ -76,7 +76,7 @@ func promiseOfRetryAfter(w *world) {
 	for run := range runs {
 		limit := per(1+rnd.Int64N(50), time.Duration(1000+rnd.Int64N(86_400_000_000))*time.Microsecond, 0)
 		p, cost, key := w.policy(limit), 1+rnd.Int64N(limit.Count), strconv.Itoa(run)
-		now := w.start
+		now := w.clock.Now() // what ran before has mostly run out
 		at := func(t time.Time) algorithms.Result {
 			w.clock.Set(t)
 			return take(w.T, w.store, p, key, cost)

@@ -144,7 +144,7 @@ func TestUnknownScript(t *testing.T) {
 // SF-09: a fault that never goes away is not chased.
 func TestEndlessFault(t *testing.T) {
 	each(t, never, func(t *testing.T, r *rig, s *redisstore.Store, k kind, ps []*algorithms.Policy) {
-		faults := map[string]int{ // commands for one call
+		faults := map[string]int{ // the most commands for one call; a newer go-redis sends fewer
 			"-NOSCRIPT No matching script.\r\n":                          2,
 			"-READONLY You can't write against a read only replica.\r\n": k.readOnly,
 		}
@@ -155,8 +155,8 @@ func TestEndlessFault(t *testing.T) {
 				if _, err := ask(t.Context(), s, "k", ps...); !redis.HasErrorPrefix(err, prefix) {
 					t.Errorf("err = %v; want %s", err, prefix)
 				}
-				if n := r.decisions(); n != most {
-					t.Errorf("%d commands for one call and %s; want %d", n, prefix, most)
+				if n := r.decisions(); n < 1 || n > most {
+					t.Errorf("%d commands for one call and %s; want 1 to %d", n, prefix, most)
 				}
 			}
 		}

@@ -109,8 +109,14 @@ func (w *twinWalk) step() (args []string, answer, told string) {
 		w.limit = w.limits[w.rnd.IntN(len(w.limits))]
 		w.params, _ = w.a.Params(w.limit) // limits are those it accepts
 	}
-	if w.rnd.IntN(50) == 0 {
+	switch w.rnd.IntN(100) {
+	case 0, 1:
 		w.state = nil
+	case 2: // what somebody may have written by hand
+		w.state = make(algorithms.State, w.twin.Words)
+		for i := range w.state {
+			w.state[i] = []int64{0, 1, w.now}[w.rnd.IntN(3)]
+		}
 	}
 	w.move()
 	capacity := max(1, w.last.Limit)
