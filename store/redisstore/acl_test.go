@@ -18,7 +18,7 @@ import (
 
 // aclLine makes the user with the fewest rights that a store needs. It stands in
 // docs/redis.md.
-const aclLine = "ACL SETUSER limiter on >secret resetchannels ~weir:* +evalsha +eval +time +get +set +del +pttl +pexpire"
+const aclLine = "ACL SETUSER limiter on >secret resetchannels ~weir:* +evalsha +eval +time +get +psetex +del +pttl +pexpire"
 
 // aclClusterLine adds what the client of a cluster asks: where the slots are,
 // and, before each command until it is told, where commands have their keys.

@@ -50,7 +50,7 @@ end
 for i = 1, #keys do
   local reset = reply[5 * i]
   if made[i] and value[i] then
-    call('SET', keys[i], value[i], 'PX', math.ceil(reset / 1000))
+    call('PSETEX', keys[i], math.ceil(reset / 1000), value[i])
   elseif found[i] and made[i] then
     call('DEL', keys[i])
   elseif found[i] and reset + ${phase} > (call('PTTL', keys[i]) + 1) * 1000 then

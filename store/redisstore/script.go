@@ -83,10 +83,10 @@ func groupScript(ts []twin.Twin, size int, c clock) *script {
 // of the next state, or nothing where that of the state is none.
 func groupTwin(t twin.Twin, c clock) string {
 	const function = `function(cost, age, arg, raw)
-local ${state}
+local ${state}, ${words}
 if raw then
-  ${state} = string.match(raw, '${pattern}')
-  if not s1 then return end
+  ${words} = string.match(raw, '${pattern}')
+  if not w1 then return end
   ${state} = ${numbers}
 end
 ${inputs}
@@ -119,13 +119,14 @@ func assign(names, values string, t twin.Twin, param func(i int) string) string 
 func fill(script string, t twin.Twin, c clock, more ...string) string {
 	var numbers, value []string
 	for i := range t.Words {
-		numbers = append(numbers, fmt.Sprintf("s%d + 0", i+1))
-		value = append(value, digits(fmt.Sprintf("n%d", i+1)))
+		numbers = append(numbers, fmt.Sprintf("w%d + 0", i+1))
+		value = append(value, digits(i+1))
 	}
 	return strings.NewReplacer(append(more,
 		"${clock}", c.read,
 		"${phase}", c.phase,
 		"${state}", twin.Names("s", t.Words),
+		"${words}", twin.Names("w", t.Words),
 		"${pattern}", "^"+strings.TrimSuffix(strings.Repeat(`(-?%d+) `, t.Words), " ")+"$",
 		"${foreign}", foreign,
 		"${numbers}", strings.Join(numbers, ", "),
@@ -136,8 +137,9 @@ func fill(script string, t twin.Twin, c clock, more ...string) string {
 	)...).Replace(script)
 }
 
-// digits is a word as text. Lua writes numbers with 14 digits, and now, the only
-// longer one in most states, is at hand as text.
-func digits(word string) string {
-	return fmt.Sprintf("(%[1]s == now and text or %[1]s < 1e14 and %[1]s > -1e14 and %[1]s or string.format('%%.0f', %[1]s))", word)
+// digits is word n of the next state as text. Making one costs a server as much as
+// a good part of the decision, so what is at hand is taken: the text of the time,
+// and of the word as it was. Lua itself writes numbers with 14 digits.
+func digits(n int) string {
+	return fmt.Sprintf("(n%[1]d == now and text or n%[1]d == s%[1]d and w%[1]d or n%[1]d < 1e14 and n%[1]d > -1e14 and n%[1]d or string.format('%%.0f', n%[1]d))", n)
 }

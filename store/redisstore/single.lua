@@ -7,10 +7,10 @@
 local key, argv, call = KEYS[1], ARGV, redis.call
 ${clock}
 local raw = call('GET', key)
-local ${state}
+local ${state}, ${words}
 if raw then
-  ${state} = string.match(raw, '${pattern}')
-  if not s1 then return redis.error_reply(${foreign}) end
+  ${words} = string.match(raw, '${pattern}')
+  if not w1 then return redis.error_reply(${foreign}) end
   ${state} = ${numbers}
 end
 local ${inputs}
@@ -23,7 +23,7 @@ if limited or cost == 0 then
     call('PEXPIRE', key, math.ceil(reset / 1000))
   end
 elseif n1 then
-  call('SET', key, ${value}, 'PX', math.ceil(reset / 1000))
+  call('PSETEX', key, math.ceil(reset / 1000), ${value})
 elseif raw then
   call('DEL', key)
 end
