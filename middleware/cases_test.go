@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -223,6 +224,30 @@ func TestCases(t *testing.T) {
 		}
 	})
 	t.Run("KEY-13", strangeKeys)
+	t.Run("RL-13", costs)
+}
+
+// A number that can't be a cost never reaches a store.
+func costs(t *testing.T) {
+	m := newMiddleware(t, middleware.Config{
+		Store: memstore.New(memstore.Config{}), Logger: slog.New(slog.DiscardHandler),
+		Rules: []middleware.Rule{{
+			Policy: policy(t, "p", per(5, time.Minute, 0)), Key: keyfunc.Const("k"),
+			Cost: func(r *http.Request) int64 { return r.ContentLength },
+		}},
+	})
+	for _, c := range []struct {
+		cost int64
+		code int
+	}{{0, 200}, {-1, 503}, {math.MinInt64, 503}, {math.MaxInt64, 429}, {0, 200}} {
+		w := serve(m.Handler(ok), func(r *http.Request) { r.ContentLength = c.cost })
+		if w.Code != c.code || w.Header().Get("Retry-After") != map[int]string{503: "1"}[c.code] {
+			t.Errorf("cost %d: %d %v", c.cost, w.Code, w.Header())
+		}
+		if c.cost >= 0 {
+			wantHeaders(t, w, map[string]string{"X-RateLimit-Remaining": "5"}) // nothing is taken
+		}
+	}
 }
 
 func strangeKeys(t *testing.T) {

@@ -39,6 +39,7 @@ func TestCases(t *testing.T) {
 		{"LB-02", noFractionIsLost},
 		{"RL-01", scriptsAreForgotten},
 		{"RL-06", foreignData},
+		{"RL-07", serverTime},
 		{"RL-09", lifeIsWhole},
 		{"RL-10", shortWindows},
 		{"RL-11", longWindows},
@@ -54,6 +55,24 @@ func TestCases(t *testing.T) {
 				c.run(newServer(t, clock, redistest.StartAt(t, clock).Addr))
 			})
 		})
+	}
+	t.Run("WR-03", sharedByProcesses)
+}
+
+// One script asks for the time and then writes. Of the servers that the case
+// names, these two are run; docs/redis.md says what is known of others.
+func serverTime(s *server) {
+	for _, cost := range []int64{1, 2, 0} { // each is a script of its own, or a part of one
+		if _, err := store.Take(s.Context(), s.store, gcra(s.T, "p", algorithms.PerMinute(5)), "k", cost); err != nil {
+			s.Errorf("cost %d: %v", cost, err)
+		}
+	}
+	group := []store.Charge{
+		{Policy: gcra(s.T, "a", algorithms.PerMinute(5)), Key: "k", Cost: 1},
+		{Policy: gcra(s.T, "b", algorithms.PerMinute(5)), Key: "k", Cost: 1},
+	}
+	if err := s.store.Take(s.Context(), group, make([]algorithms.Result, 2)); err != nil {
+		s.Error(err)
 	}
 }
 

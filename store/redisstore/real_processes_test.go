@@ -17,7 +17,7 @@ import (
 	"github.com/weirgo/weir/store/storetest"
 )
 
-// processAddr names the server to a process of TestProcesses.
+// processAddr names the server to a process of sharedByProcesses.
 const processAddr = "WEIR_TEST_PROCESS_ADDR"
 
 const (
@@ -28,7 +28,7 @@ const (
 // Of 400 calls that four processes make at once, exactly as many pass as the
 // limit says, and each of them is told another number that remains: WR-03. The
 // server's clock stands still, so that nothing drains however long it takes.
-func TestProcesses(t *testing.T) {
+func sharedByProcesses(t *testing.T) {
 	if addr := os.Getenv(processAddr); addr != "" {
 		process(t, addr)
 		return
@@ -47,7 +47,7 @@ func TestProcesses(t *testing.T) {
 	}
 	var children []child
 	for range processes {
-		cmd := exec.Command(binary, "-test.run=^TestProcesses$", "-test.count=1")
+		cmd := exec.Command(binary, "-test.run=^TestCases$/^WR-03$", "-test.count=1")
 		cmd.Env, cmd.Stderr = append(os.Environ(), processAddr+"="+s.Addr), os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {

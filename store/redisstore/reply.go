@@ -19,12 +19,14 @@ var errReply = errors.New("weir: redis: the reply is not that of the script")
 func decideAgain(c *store.Charge, cost int64, reply string) (algorithms.Result, error) {
 	var words [2 + 9]int64
 	n := 0
-	for text := range strings.SplitSeq(reply, " ") {
+	for more := true; more; n++ {
+		var text string
+		text, reply, more = strings.Cut(reply, " ")
 		word, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n == len(words) {
 			return algorithms.Result{}, errReply
 		}
-		words[n], n = word, n+1
+		words[n] = word
 	}
 	if n < 2 {
 		return algorithms.Result{}, errReply
