@@ -24,12 +24,12 @@ func newClient(t *testing.T, addr string) redis.UniversalClient {
 
 // A vault in Redis does what one in memory does.
 func TestRedisVault(t *testing.T) {
-	for name, open := range map[string]func() (client redis.UniversalClient, advance func(time.Duration)){
-		"mini": func() (redis.UniversalClient, func(time.Duration)) {
+	for name, open := range map[string]func(t *testing.T) (client redis.UniversalClient, advance func(time.Duration)){
+		"mini": func(t *testing.T) (redis.UniversalClient, func(time.Duration)) {
 			clock := storetest.NewClock()
 			return newClient(t, redistest.Mini(t, clock).Addr()), clock.Advance
 		},
-		"real": func() (redis.UniversalClient, func(time.Duration)) {
+		"real": func(t *testing.T) (redis.UniversalClient, func(time.Duration)) {
 			client := newClient(t, redistest.Start(t).Addr)
 			return client, func(d time.Duration) { // its clock can't be set: bring the ends nearer
 				for _, key := range client.Keys(t.Context(), "*").Val() {
@@ -39,7 +39,7 @@ func TestRedisVault(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, advance := open()
+			client, advance := open(t)
 			// Two processes with one secret.
 			one, two := testCodes{&codes{[]byte(testSecret), redisVault{client}}, t, nil}, testCodes{&codes{[]byte(testSecret), redisVault{client}}, t, nil}
 
