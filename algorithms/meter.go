@@ -1,10 +1,5 @@
 package algorithms
 
-import (
-	"math/bits"
-	"time"
-)
-
 // The meter is a bucket without fractions. Its level is counted in parts of a
 // unit, so many to the unit that a whole number of them drains each tick:
 //
@@ -48,6 +43,22 @@ func meterParams(l Limit) ([]int64, error) {
 	}
 	return nil, &FieldError{"Limit", l.String(),
 		"burst and period are too large together to be counted exactly; use a smaller burst, or a period in whole seconds or of fewer digits"}
+}
+
+// meterStepped is the meter of a bucket that drains at once, once a period: a
+// part is a unit, and a tick is the period.
+func meterStepped(l Limit) ([]int64, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	period, burst := l.Period.Microseconds(), l.capacity()
+	if burst < l.Count {
+		return nil, &FieldError{"Limit.Burst", burst, "must be at least Count where Stepped is set, or the rest of each step is lost"}
+	}
+	if ceilDiv(burst, l.Count) > maxWait/period {
+		return nil, &FieldError{"Limit", l.String(), "burst takes more than 285 years to drain; use a smaller burst or a shorter period"}
+	}
+	return []int64{burst, 1, l.Count, period}, nil
 }
 
 func meterDecide(dst, s State, now int64, p []int64, cost, age int64) (State, Result) {
@@ -143,28 +154,9 @@ func rescale(level, was, now, burst int64) int64 {
 	if units >= burst {
 		return burst * now
 	}
-	hi, lo := bits.Mul64(uint64(rest), uint64(now))
-	q, r := bits.Div64(hi, lo, uint64(was)) // rest < was, so it fits
+	q, r := mulDiv(now, rest, was)
 	if r > 0 {
 		q++
 	}
-	return units*now + int64(q)
-}
-
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
-
-// ceilDiv is a/b rounded up, for a ≥ 0 and b > 0.
-func ceilDiv(a, b int64) int64 {
-	q := a / b
-	if q*b < a {
-		q++
-	}
-	return q
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return units*now + q
 }

@@ -21,7 +21,9 @@ func open(_ *testing.T, c *storetest.Clock) store.Store {
 	return memstore.New(memstore.Config{Clock: c.Now})
 }
 
-func TestRun(t *testing.T) { storetest.Run(t, open, storetest.Options{}) }
+func TestRun(t *testing.T) {
+	storetest.Run(t, open, storetest.Options{Algorithms: casetest.Algorithms()})
+}
 
 func TestVectors(t *testing.T) { casetest.Vectors(t, open) }
 

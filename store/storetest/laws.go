@@ -23,8 +23,9 @@ type Spec struct {
 	// means Burst + Count × span / Period.
 	Bound func(l algorithms.Limit, span time.Duration) int64
 
-	// Rate is what a caller who asks without pause gets: units each period. Nil
-	// means Count each Period.
+	// Rate is what a caller who asks without pause gets: units each period, all of
+	// them before the next period begins. Nil means Count each Period, one after
+	// the other at equal intervals.
 	Rate func(l algorithms.Limit) (units int64, each time.Duration)
 
 	// Span is the limit's full span, beyond which state ahead of the clock is
@@ -98,7 +99,11 @@ func checkLimit(r reporter, s Spec, l algorithms.Limit) {
 	tr.walk(600, true)
 	tr.checkGiveBack()
 	tr.checkBound()
-	tr.checkRate()
+	if s.Rate != nil {
+		tr.checkLumps()
+	} else {
+		tr.checkRate()
+	}
 	tr.checkStale()
 	for _, other := range s.limits() {
 		tr.checkChange(other)

@@ -33,7 +33,7 @@ type Options struct {
 
 // Run checks that a store holds the contract in the comment of [store.Store].
 // open gives a store without keys that reads its time from clock; it is called
-// once for each subtest and cleans up by t.Cleanup.
+// once for each check and algorithm, and cleans up by t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) store.Store, o Options) {
 	if o.Algorithms == nil {
 		o.Algorithms = []algorithms.Algorithm{algorithms.GCRA{}}
@@ -53,8 +53,10 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) store.Store, o Opti
 				t.Skipf("left out: %s", reason)
 			}
 			for _, a := range o.Algorithms {
-				clock := NewClock()
-				c.check(&fixture{reporter: t, o: o, a: a, clock: clock, store: open(t, clock)})
+				t.Run(a.Name(), func(t *testing.T) {
+					clock := NewClock()
+					c.check(&fixture{reporter: t, o: o, a: a, clock: clock, store: open(t, clock)})
+				})
 			}
 		})
 	}

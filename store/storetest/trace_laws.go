@@ -27,8 +27,12 @@ func (tr *trace) checkGiveBack() {
 				law(4).broke(tr, "all given back: %+v", r)
 			}
 		}
-		// The longer ago, the less comes back, and nothing after the reset.
+		// The longer ago, the less comes back, and nothing after the reset. A window
+		// may have begun before its first charge, but not longer ago than it lasts.
 		reset := r0.ResetAfter.Microseconds()
+		if tr.Span != nil {
+			reset = max(reset, tr.span())
+		}
 		if reset == longest {
 			continue
 		}
@@ -99,10 +103,6 @@ func (tr *trace) checkBound() {
 func (tr *trace) checkRate() {
 	tr.Helper()
 	units, each := tr.limit.Count, tr.limit.Period.Microseconds()
-	if tr.Rate != nil {
-		n, d := tr.Rate(tr.limit)
-		units, each = n, d.Microseconds()
-	}
 	tick := int64(1)
 	if float64(tr.capacity)*float64(each) > longest {
 		tick = 1000_000 // the bucket drains no finer than this
@@ -132,6 +132,42 @@ func (tr *trace) checkRate() {
 	diff := new(big.Int).Sub(big.NewInt(now-t0), want)
 	if diff.CmpAbs(big.NewInt(tick+1)) > 0 {
 		law(6).broke(tr, "a caller without pause got %d units in %d µs; at %d each %d µs that takes %v; seed %d", got, now-t0, units, each, want, tr.Seed)
+	}
+}
+
+// checkLumps: the second half of law 6, for what does not come at equal
+// intervals. A caller who asks for one unit at a time, without pause, gets each
+// lump of units a period after the one before; the first two are still shaped by
+// what was taken at the start. Where a lump is too large to ask for by the unit,
+// it asks for the whole.
+func (tr *trace) checkLumps() {
+	tr.Helper()
+	units, period := tr.Rate(tr.limit)
+	cost := int64(1)
+	if units > 200 {
+		cost = units
+	}
+	state, r := tr.decide(nil, t0, tr.capacity, 0)
+	now, third := int64(t0), int64(0)
+	for got := int64(0); got < 100*units; {
+		if state, r = tr.decide(state, now, cost, 0); r.Limited {
+			if now += r.RetryAfter.Microseconds(); now > 1<<52 {
+				return
+			}
+			continue
+		}
+		got += cost
+		lump := got / units
+		if got%units != 0 || lump < 3 {
+			continue
+		}
+		if lump == 3 {
+			third = now
+		}
+		if want := (lump - 3) * period.Microseconds(); now-third != want {
+			law(6).broke(tr, "a caller without pause got %d × %d units in %d µs, and should in %d; seed %d", lump-3, units, now-third, want, tr.Seed)
+			return
+		}
 	}
 }
 
