@@ -28,10 +28,23 @@ type known struct {
 	name string
 	one  *script // a cost of 1
 	any  *script
+	log  bool // a sorted set: it has no twin, and no scripts of its own
+}
+
+// slidingLog keeps each unit apart, in a sorted set, which the driver knows how
+// to do; as a list in one value, each charge would write all of it.
+var slidingLog = &known{twin.Twin{Params: 4}, algorithms.SlidingLog{}.Name(), nil, nil, true}
+
+func isLog(p *algorithms.Policy) bool {
+	_, ok := p.Algorithm().(algorithms.SlidingLog)
+	return ok
 }
 
 // twin is the twin of p's algorithm.
 func (s *scripts) twin(p *algorithms.Policy) (*known, error) {
+	if isLog(p) {
+		return slidingLog, nil
+	}
 	a, ok := p.Algorithm().(algorithms.Scripted)
 	if !ok {
 		return nil, fmt.Errorf("weir: policy %s: algorithm %s has no script for Redis: %w", p.Name(), p.Algorithm().Name(), errors.ErrUnsupported)
@@ -40,7 +53,7 @@ func (s *scripts) twin(p *algorithms.Policy) (*known, error) {
 	v, ok := s.twins.Load(a.Name())
 	if !ok {
 		t := twin.Parse(body)
-		v, _ = s.twins.LoadOrStore(a.Name(), &known{t, a.Name(), singleScript(t, s.clock, true), singleScript(t, s.clock, false)})
+		v, _ = s.twins.LoadOrStore(a.Name(), &known{t, a.Name(), singleScript(t, s.clock, true), singleScript(t, s.clock, false), false})
 	}
 	k := v.(*known)
 	if k.Body != body {
@@ -62,11 +75,7 @@ func (s *scripts) group(ks []*known, n int) *script {
 	}
 	v, ok := s.byGroup.Load(id)
 	if !ok {
-		var ts []twin.Twin
-		for _, k := range ks {
-			ts = append(ts, k.Twin)
-		}
-		v, _ = s.byGroup.LoadOrStore(id, groupScript(ts, size, s.clock))
+		v, _ = s.byGroup.LoadOrStore(id, groupScript(ks, size, s.clock))
 	}
 	return v.(*script)
 }

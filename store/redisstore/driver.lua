@@ -7,7 +7,7 @@
 -- and the params. The reply has five numbers for each charge.
 local keys, argv, call = KEYS, ARGV, redis.call
 ${clock}
-local twins, widths = {${twins}}, {${widths}}
+${log}local twins, widths = {${twins}}, {${widths}}
 local SHADOW, STRIKE = 1, 2
 
 -- Of charge i: where its arguments begin, the state as it was found, whether it
@@ -19,7 +19,7 @@ local reply = {${reply}}
 local function decide(i, cost)
   local arg, n = first[i], 5 * i
   local limited
-  limited, reply[n - 3], reply[n - 2], reply[n - 1], reply[n], value[i] = twins[argv[arg] + 0](cost, argv[arg + 3] + 0, arg + 3, found[i])
+  limited, reply[n - 3], reply[n - 2], reply[n - 1], reply[n], value[i] = twins[argv[arg] + 0](cost, argv[arg + 3] + 0, arg + 3, found[i]${key})
   reply[n - 4], made[i] = limited and 1 or 0, cost ~= 0 and not limited
   return limited
 end
@@ -27,7 +27,7 @@ end
 local refusals, refuser, arg = 0, 0, ${first}
 for i = 1, #keys do
   local mode, cost = argv[arg + 1] + 0, argv[arg + 2] + 0
-  first[i], found[i] = arg, call('GET', keys[i])
+  first[i], found[i] = arg, ${read}
   if mode == STRIKE then cost = 0 end
   local limited = decide(i, cost)
   if limited == nil then return redis.error_reply(${foreign}) end
@@ -50,9 +50,9 @@ end
 for i = 1, #keys do
   local reset = reply[5 * i]
   if made[i] and value[i] then
-    call('PSETEX', keys[i], math.ceil(reset / 1000), value[i])
+    ${write}
   elseif found[i] and made[i] then
-    call('DEL', keys[i])
+    call('${delete}', keys[i])
   elseif found[i] and reset + ${phase} > (call('PTTL', keys[i]) + 1) * 1000 then
     call('PEXPIRE', keys[i], math.ceil(reset / 1000))
   end

@@ -28,7 +28,9 @@ func openMini(t *testing.T, clock *storetest.Clock) store.Store {
 	return newStore(t, redistest.Mini(t, clock).Addr(), redisstore.Config{})
 }
 
-func TestMiniRun(t *testing.T) { storetest.Run(t, openMini, storetest.Options{}) }
+func TestMiniRun(t *testing.T) {
+	storetest.Run(t, openMini, storetest.Options{Algorithms: casetest.Algorithms()})
+}
 
 func TestMiniVectors(t *testing.T) { casetest.Vectors(t, openMini) }
 

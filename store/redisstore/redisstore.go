@@ -143,7 +143,7 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 	if s.sharded && !s.oneSlot(charges) {
 		return ErrCrossSlot
 	}
-	if len(charges) == 1 {
+	if len(charges) == 1 && !isLog(charges[0].Policy) {
 		return s.takeOne(ctx, &charges[0], &results[0])
 	}
 	script, args, err := s.composeGroup(charges)

@@ -16,6 +16,8 @@ var (
 	singleLua string
 	//go:embed driver.lua
 	driverLua string
+	//go:embed log.lua
+	logLua string
 )
 
 // script is a text that Redis knows by its SHA-1.
@@ -63,19 +65,37 @@ func singleScript(t twin.Twin, c clock, one bool) *script {
 }
 
 // groupScript decides a group of up to size charges under any of the algorithms.
-func groupScript(ts []twin.Twin, size int, c clock) *script {
+func groupScript(ks []*known, size int, c clock) *script {
 	row := strings.TrimSuffix(strings.Repeat("nil, ", size), ", ")
 	var twins, widths []string
-	for _, t := range ts {
-		twins = append(twins, groupTwin(t, c))
-		widths = append(widths, strconv.Itoa(t.Params))
+	isLog := ""
+	for i, k := range ks {
+		widths = append(widths, strconv.Itoa(k.Params))
+		if k.log {
+			twins = append(twins, "log")
+			isLog = fmt.Sprintf("argv[arg] + 0 == %d", i+1)
+		} else {
+			twins = append(twins, groupTwin(k.Twin, c))
+		}
 	}
-	return newScript(fill(driverLua, twin.Twin{}, c,
+	more := []string{
 		"${twins}", strings.Join(twins, ", "),
 		"${widths}", strings.Join(widths, ", "),
 		"${row}", row,
 		"${reply}", strings.TrimSuffix(strings.Repeat(row+", ", 5), ", "),
-		"${first}", strconv.Itoa(c.first)))
+		"${first}", strconv.Itoa(c.first),
+	}
+	// A group without a log is spared what only logs need.
+	const read, write = "call('GET', keys[i])", "call('PSETEX', keys[i], math.ceil(reset / 1000), value[i])"
+	if isLog == "" {
+		more = append(more, "${log}", "", "${key}", "", "${read}", read, "${write}", write, "${delete}", "DEL")
+	} else {
+		more = append(more, "${log}", logLua, "${key}", ", keys[i]",
+			"${read}", fmt.Sprintf("nil\n  if %s then found[i] = call('ZCARD', keys[i]) else found[i] = %s end\n  if found[i] == 0 then found[i] = nil end", isLog, read),
+			"${write}", fmt.Sprintf("if type(value[i]) == 'table' then keep(keys[i], value[i], found[i], reset) else %s end", write),
+			"${delete}", "UNLINK")
+	}
+	return newScript(fill(driverLua, twin.Twin{}, c, more...))
 }
 
 // groupTwin is a twin as driver.lua calls it: a function of cost, age, where its

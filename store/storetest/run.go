@@ -20,6 +20,10 @@ type Options struct {
 	// Algorithms to charge with; nil means GCRA.
 	Algorithms []algorithms.Algorithm
 
+	// Limits of the random groups, each of which all Algorithms accept, with its
+	// Burst or without; nil means easy and awkward ones.
+	Limits []algorithms.Limit
+
 	// Steps is how many random groups are compared with the model; 0 means 3000.
 	Steps int
 
@@ -144,9 +148,12 @@ func (f *fixture) checkRandom() {
 	f.Helper()
 	rnd := rand.New(rand.NewPCG(f.o.Seed, 1))
 	m := newModel(f.clock)
-	limits := []algorithms.Limit{
-		algorithms.PerSecond(3), {Count: 7, Period: 3 * time.Second}, algorithms.PerMinute(30).WithBurst(16),
-		algorithms.PerSecond(10).WithBurst(1), {Count: 13, Period: 86_401 * time.Second}, {Count: 2, Period: 10 * time.Millisecond},
+	limits := f.o.Limits
+	if limits == nil {
+		limits = []algorithms.Limit{
+			algorithms.PerSecond(3), {Count: 7, Period: 3 * time.Second}, algorithms.PerMinute(30).WithBurst(16),
+			algorithms.PerSecond(10).WithBurst(1), {Count: 13, Period: 86_401 * time.Second}, {Count: 2, Period: 10 * time.Millisecond},
+		}
 	}
 	names := []string{"a", "b", "c"}
 	policies := map[string]*algorithms.Policy{}
