@@ -34,6 +34,7 @@ const (
 	serverRounds = 15
 	serverCalls  = 20_000
 	serverKeys   = 1000
+	logKeys      = 100
 )
 
 // contender is a command that a server is to be timed with, for each key.
