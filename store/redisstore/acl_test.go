@@ -18,7 +18,7 @@ import (
 
 // aclLine makes the user with the fewest rights that a store needs. It stands in
 // docs/redis.md.
-const aclLine = "ACL SETUSER limiter on >secret resetchannels ~weir:* +evalsha +eval +time +get +psetex +del +pttl +pexpire"
+const aclLine = "ACL SETUSER limiter on >secret resetchannels ~weir:* +evalsha +eval +time +get +psetex +del +pttl +pexpire +zcard +zrange +zcount +zadd +zremrangebyrank +unlink"
 
 // aclClusterLine adds what the client of a cluster asks: where the slots are,
 // and, before each command until it is told, where commands have their keys.
@@ -95,7 +95,7 @@ func setUser(t *testing.T, node *redistest.Server, line string) {
 // everything does all that a store does to a server, by a user that line makes:
 // a script that the server has not seen, and one that it has; a charge, a
 // refusal, a key that has lost its life time, and what gives back the last of a
-// key.
+// key; and the same of a log.
 func everything(t *testing.T, node *redistest.Server, line string) error {
 	t.Helper()
 	node.Do(t, "FLUSHALL")
@@ -127,6 +127,19 @@ func everything(t *testing.T, node *redistest.Server, line string) error {
 	}
 	if back, err := store.Take(t.Context(), s, p, "k", -9); err != nil || back.Remaining != 3 {
 		return fmt.Errorf("given back: %+v, %w", back, err)
+	}
+	log, err := algorithms.NewPolicy("p", algorithms.SlidingLog{}, algorithms.PerMinute(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct{ cost, left int64 }{{1, 1}, {1, 0}, {1, 0}, {-1, 1}, {-1, 2}} {
+		r, err := store.Take(t.Context(), s, log, "k", c.cost)
+		if err != nil {
+			return err
+		}
+		if r.Remaining != c.left {
+			return fmt.Errorf("log %d: %+v", i+1, r)
+		}
 	}
 	return nil
 }
