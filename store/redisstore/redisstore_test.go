@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/casetest"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/memstore"
@@ -72,7 +73,7 @@ type window struct{ lua string }
 func (window) Name() string { return "test-window" }
 
 func (window) Params(l algorithms.Limit) ([]int64, error) {
-	if l.Burst != 0 || l.Count < 1 || l.Count > 1<<52 || l.Period < time.Microsecond || l.Period%time.Microsecond != 0 {
+	if l.Burst != 0 || l.Count < 1 || l.Count > 1<<52 || l.Period < time.Microsecond || l.Period%time.Microsecond != 0 || l.Period > 50*365*24*time.Hour {
 		return nil, &algorithms.FieldError{Field: "Limit", Value: l.String(), Reason: "is not for this window"}
 	}
 	return []int64{l.Count, l.Period.Microseconds()}, nil
@@ -143,17 +144,50 @@ remaining = count - after
 if after > 0 then reset, n1, n2 = left, opened, after end`
 }
 
+// Whoever writes an algorithm holds it to the laws, its script to be the twin,
+// and stores to decide by it, as this project does with its own.
 func TestAlgorithmFromOutside(t *testing.T) {
-	storetest.Twin(t, window{}, eval(t, redistest.Mini(t, storetest.NewClock()).Addr()), storetest.TwinOptions{Steps: 20_000})
-	storetest.Run(t, openMini, storetest.Options{Algorithms: []algorithms.Algorithm{window{}}, Steps: 1000})
+	storetest.Laws(t, storetest.Spec{
+		Algorithm: window{},
+		Bound: func(l algorithms.Limit, span time.Duration) int64 {
+			return l.Count * (int64((span+l.Period-1)/l.Period) + 1)
+		},
+		Rate: func(l algorithms.Limit) (int64, time.Duration) { return l.Count, l.Period },
+		Span: func(l algorithms.Limit) time.Duration { return l.Period },
+	})
+	o := storetest.Options{Algorithms: []algorithms.Algorithm{window{}}, Steps: 1000}
+	t.Run("memory", func(t *testing.T) {
+		storetest.Run(t, func(_ *testing.T, c *storetest.Clock) store.Store { return memstore.New(memstore.Config{Clock: c.Now}) }, o)
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		storetest.Twin(t, window{}, eval(t, redistest.Mini(t, storetest.NewClock()).Addr()), storetest.TwinOptions{Steps: 20_000})
+		storetest.Run(t, openMini, o)
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		storetest.Twin(t, window{}, eval(t, redistest.Start(t).Addr), storetest.TwinOptions{Steps: 20_000})
+		storetest.Run(t, openReal(t), o)
+	})
 }
 
 // Groups of several algorithms are decided in Redis as in memory.
 func TestGroupsOfSeveralAlgorithms(t *testing.T) {
+	for name, open := range map[string]casetest.Open{"miniredis": openMini, "redis": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if open == nil {
+				open = openReal(t)
+			}
+			groupsOfSeveralAlgorithms(t, open)
+		})
+	}
+}
+
+func groupsOfSeveralAlgorithms(t *testing.T, open casetest.Open) {
 	clock := storetest.NewClock()
-	inRedis, inMemory := openMini(t, clock), memstore.New(memstore.Config{Clock: clock.Now})
+	inRedis, inMemory := open(t, clock), memstore.New(memstore.Config{Clock: clock.Now})
 	var policies []*algorithms.Policy
-	for i, a := range []algorithms.Algorithm{algorithms.GCRA{}, window{}, algorithms.GCRA{}, window{}, algorithms.GCRA{}} {
+	for i, a := range append(casetest.Algorithms(), window{}, algorithms.SlidingLog{}) {
 		p, err := algorithms.NewPolicy("p"+strconv.Itoa(i), a, algorithms.Limit{Count: int64(2 + i), Period: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +199,7 @@ func TestGroupsOfSeveralAlgorithms(t *testing.T) {
 	for step := range 1500 {
 		clock.Advance(time.Duration(rnd.Int64N(1_500_000)) * time.Microsecond)
 		var charges []store.Charge
-		for _, i := range rnd.Perm(len(policies))[:2+rnd.IntN(len(policies)-1)] {
+		for _, i := range rnd.Perm(len(policies))[:2+rnd.IntN(6)] {
 			charges = append(charges, store.Charge{Policy: policies[i], Key: "k", Cost: rnd.Int64N(4), Mode: store.Mode(rnd.IntN(3))})
 		}
 		got, want := make([]algorithms.Result, len(charges)), make([]algorithms.Result, len(charges))
