@@ -77,6 +77,66 @@ func ParseLimit(s string) (Limit, error) {
 	return l, nil
 }
 
+// ParseLimits reads several limits that hold together, separated by semicolons:
+// "10/s; 100/h burst 20". Each is in the syntax of [ParseLimit]; white space
+// around it does not matter. It accepts what [Limit.String] writes, joined by
+// "; ", and gives the same limits back, in their order.
+//
+// The error is one or more *[FieldError], joined: all mistakes in all limits,
+// with the position in Field ("Limits[1]", from 0) and that limit's text in
+// Value. No limit at all, an empty one and the same one twice are mistakes.
+func ParseLimits(s string) ([]Limit, error) {
+	var limits []Limit
+	var errs []error
+	first := map[Limit]int{} // where each limit stands
+	for i, text := range strings.Split(s, ";") {
+		text = strings.TrimSpace(text)
+		bad := func(reason string) {
+			errs = append(errs, &FieldError{fmt.Sprintf("Limits[%d]", i), text, reason})
+		}
+		if text == "" {
+			bad("is empty; semicolons stand between limits only")
+			continue
+		}
+		l, err := ParseLimit(text)
+		for _, reason := range reasons(err) {
+			bad(reason)
+		}
+		if err != nil {
+			continue
+		}
+		if j, ok := first[l]; ok {
+			bad(fmt.Sprintf("is the same as Limits[%d] and limits nothing more", j))
+			continue
+		}
+		first[l] = i
+		limits = append(limits, l)
+	}
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	return limits, nil
+}
+
+// reasons are those of all mistakes in one limit, with the part of it that is
+// wrong.
+func reasons(err error) (all []string) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			all = append(all, reasons(e)...)
+		}
+		return all
+	}
+	if mistake, ok := err.(*FieldError); ok {
+		part, ok := strings.CutPrefix(mistake.Field, "Limit.")
+		if !ok {
+			return []string{mistake.Reason}
+		}
+		return []string{strings.ToLower(part) + ": " + mistake.Reason}
+	}
+	return nil
+}
+
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	switch {
