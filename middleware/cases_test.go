@@ -225,6 +225,9 @@ func TestCases(t *testing.T) {
 	})
 	t.Run("KEY-13", strangeKeys)
 	t.Run("RL-13", costs)
+	for _, c := range windowCases {
+		t.Run(c.id, c.test)
+	}
 }
 
 // A number that can't be a cost never reaches a store.

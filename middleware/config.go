@@ -37,6 +37,21 @@ type Rule struct {
 	// Shadow rules are counted and stand in the Decision, but refuse nothing and
 	// do not show in headers: a limit can be tried out before it is enforced.
 	Shadow bool
+
+	// Pace makes the rule a queue: a request that is let in is held until what was
+	// let in before it has drained, so that requests go on one after the other, at
+	// the policy's rate and not in a burst. The policy needs a bucket without
+	// steps, such as [algorithms.LeakyBucket]. Its Burst is the room of the queue,
+	// the one whose turn it is included: a request that does not fit is refused, and
+	// none is held for longer than (Burst − 1) × Period / Count. A held request
+	// keeps its connection; choose a Burst with which that time is well below the
+	// server's WriteTimeout.
+	//
+	// Of several rules with Pace the latest turn counts. A request whose context is
+	// done while it is held is answered by Failed at once. It stays charged: to
+	// leave the queue moves nobody else's turn. (Over HTTP/1, net/http sees that a
+	// client is gone only once the body has been read.)
+	Pace bool
 }
 
 // Config says what a [Middleware] does. Store and Rules are required.
@@ -46,6 +61,26 @@ type Config struct {
 	// Rules are decided together, as one group: a request that one of them
 	// refuses costs nothing under the others.
 	Rules []Rule
+
+	// Ban keeps out clients who go on after refusals. It is a policy that counts
+	// them: where a rule refuses, it is charged 1, in the same group; and while
+	// nothing of it remains all is refused, which does not make that longer. The
+	// refusal that takes the last of it is answered as the ban's already, with its
+	// Retry-After. What a Shadow rule would refuse does not count, nor does a
+	// failure. [algorithms.Ban] makes such policies, but any will do that has a name
+	// of its own. Nil bans nobody.
+	Ban *algorithms.Policy
+
+	// BanKey identifies whom to ban. Nil means the key of the first rule, and no ban
+	// for a request that this rule is left out for or finds no key in. Name who
+	// asks, such as an address or an account, and not what is asked for, such as a
+	// phone number, or anybody can have others banned.
+	//
+	// [keyfunc.ErrSkip] exempts a request from the ban. One without a key
+	// ([keyfunc.ErrNoKey]) is answered as for Rule.Key, with 400 after the rules
+	// were charged: if it could pass, to leave the key out would be the way around
+	// the ban. Any other error is a failure, and nothing is charged.
+	BanKey keyfunc.Func
 
 	// Skip lets a request through uncounted and without headers, such as a CORS
 	// preflight. Nil skips nothing.
@@ -61,7 +96,8 @@ type Config struct {
 	// Failed answers a request that could not be decided. Nil means
 	// [DefaultFailed]: 400 where err is [keyfunc.ErrNoKey] and 503 for the rest.
 	// err wraps what Rule.Key returned, so that a key function can say why it
-	// found none, to be found here by [errors.As]. It may tell of the inside and
+	// found none, to be found here by [errors.As]; for a request that ended while
+	// Pace held it, err wraps its context's error. It may tell of the inside and
 	// is not for clients. Failed can't let the request pass; a store that does not
 	// fail can.
 	Failed func(http.ResponseWriter, *http.Request, error)
@@ -85,6 +121,8 @@ func New(c Config) (*Middleware, error) {
 	m := &Middleware{
 		store:  c.Store,
 		rules:  slices.Clone(c.Rules),
+		ban:    c.Ban,
+		banKey: c.BanKey,
 		skip:   c.Skip,
 		denied: c.Denied,
 		failed: c.Failed,
@@ -119,6 +157,7 @@ func (c *Config) check() error {
 		if rule.Key == nil {
 			bad(field("Key"), nil, "is missing; keyfunc.IP(keyfunc.Trust{}) limits each address, keyfunc.Const all together")
 		}
+		rule.checkPace(func(value any, reason string) { bad(field("Pace"), value, reason) })
 		if rule.Policy == nil {
 			bad(field("Policy"), nil, "is missing; algorithms.NewPolicy makes one, and gives nil with an error")
 			continue
@@ -134,6 +173,9 @@ func (c *Config) check() error {
 		}
 		names[name] = i
 		policies = append(policies, rule.Policy)
+	}
+	if c.checkBan(names, bad) {
+		policies = append(policies, c.Ban)
 	}
 	if !noStore {
 		if err := c.Store.Validate(policies...); err != nil {

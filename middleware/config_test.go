@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
@@ -24,6 +25,7 @@ func TestNewReportsAllMistakes(t *testing.T) {
 	good := policy(t, "good", algorithms.PerMinute(1))
 	key := keyfunc.Const("k")
 	var none *memstore.Store
+	rules := []middleware.Rule{{Policy: good, Key: key}}
 	for name, c := range map[string]struct {
 		config middleware.Config
 		fields []string
@@ -37,6 +39,9 @@ func TestNewReportsAllMistakes(t *testing.T) {
 		"no policy":    {middleware.Config{Store: memstore.New(memstore.Config{MaxKeys: -1}), Rules: make([]middleware.Rule, 1)}, []string{"memstore.Config.MaxKeys", "Rules[0].Policy", "Rules[0].Key"}},
 		"no NewPolicy": {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: []middleware.Rule{{Policy: &algorithms.Policy{}, Key: key}}}, []string{"Rules[0].Policy"}},
 		"zero store":   {middleware.Config{Store: &memstore.Store{}, Rules: []middleware.Rule{{Policy: good, Key: key}}}, []string{"memstore.Store"}},
+		"ban's name":   {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: rules, Ban: good}, []string{"Ban"}},
+		"ban's making": {middleware.Config{Store: memstore.New(memstore.Config{}), Rules: rules, Ban: &algorithms.Policy{}, BanKey: key}, []string{"Ban"}},
+		"no ban":       {middleware.Config{Rules: []middleware.Rule{{Policy: good, Pace: true, Shadow: true}}, BanKey: key}, []string{"Store", "Rules[0].Key", "Rules[0].Pace", "Ban"}},
 		"store can't":  {middleware.Config{Store: picky{}, Rules: []middleware.Rule{{Policy: good, Key: key}}}, nil},
 		"all of those": {middleware.Config{Rules: []middleware.Rule{{}, {Policy: good}, {Policy: good, Key: key}}}, []string{"Store", "Rules[0].Policy", "Rules[0].Key", "Rules[1].Key", "Rules[2].Policy"}},
 	} {
@@ -91,5 +96,50 @@ func TestConfigIsCopied(t *testing.T) {
 	rules[0] = middleware.Rule{}
 	if w := serve(m.Handler(ok)); w.Code != 200 {
 		t.Errorf("%d", w.Code)
+	}
+}
+
+// A rule can hold only by a queue, and only what it decides.
+func TestPaceMistakes(t *testing.T) {
+	ban, err := algorithms.Ban{Strikes: 1, Within: time.Second, For: time.Second}.Policy("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	minute := algorithms.PerMinute(5)
+	for _, c := range []struct {
+		policy  *algorithms.Policy
+		shadow  bool
+		reasons []string
+	}{
+		{policyOf(t, "p", algorithms.FixedWindow{}, minute), false, []string{"fixed-window"}},
+		{policyOf(t, "p", algorithms.SlidingCounter{}, minute), false, []string{"sliding-counter"}},
+		{policyOf(t, "p", algorithms.SlidingLog{}, minute), true, []string{"Shadow", "sliding-log"}},
+		{policyOf(t, "p", algorithms.LeakyBucket{Stepped: true}, minute), false, []string{"LeakyBucket{}, without Stepped"}},
+		{policyOf(t, "p", algorithms.TokenBucket{Stepped: true}, minute), false, []string{"token-bucket"}},
+		{ban, false, []string{"ban"}},
+		{policy(t, "p", minute), true, []string{"Shadow"}},
+		{policy(t, "p", minute), false, nil},
+		{policyOf(t, "p", algorithms.LeakyBucket{}, minute), false, nil},
+		{policyOf(t, "p", algorithms.TokenBucket{}, minute), false, nil},
+	} {
+		_, err := middleware.New(middleware.Config{
+			Store: memstore.New(memstore.Config{}),
+			Rules: []middleware.Rule{{Policy: c.policy, Key: keyfunc.Const("k"), Pace: true, Shadow: c.shadow}},
+		})
+		var got []*middleware.FieldError
+		for _, leaf := range leaves(err) {
+			if mistake, ok := leaf.(*middleware.FieldError); ok {
+				got = append(got, mistake)
+			}
+		}
+		if len(got) != len(c.reasons) {
+			t.Errorf("%s, shadow %t: %v", c.policy.ID(), c.shadow, err)
+			continue
+		}
+		for i, mistake := range got {
+			if mistake.Field != "Rules[0].Pace" || !strings.Contains(mistake.Reason, c.reasons[i]) {
+				t.Errorf("%s: %v", c.policy.ID(), mistake)
+			}
+		}
 	}
 }

@@ -3,18 +3,21 @@ package middleware
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/store"
 )
 
 // Decision is what was asked of the store for a request, and its answers.
-// Charges[i] and Results[i] belong to Config.Rules[i]; where a rule was left out
+// Charges[i] and Results[i] belong to Config.Rules[i]; where Config.Ban is set,
+// one more of each at the end is the ban's. Where a rule or the ban was left out
 // they are zero. Do not change them.
 type Decision struct {
 	Charges []store.Charge
-	Results []algorithms.Result
-	Refused int // index of the strictest rule that refused the request, or −1
+	Results []algorithms.Result // at the time of the decision
+	Refused int                 // index of the strictest rule that refused the request, len(Config.Rules) for the ban, or −1
+	Delay   time.Duration       // how long a request that may pass is to be held, by rules with Pace; 0 for one that may not
 }
 
 // FromContext is the Decision of the innermost Middleware that let the request
@@ -32,8 +35,9 @@ func FromContext(ctx context.Context) (Decision, bool) {
 // innermost is the context key of the last node.
 type innermost struct{}
 
-// inlineRules is how many rules need no slices of their own.
-const inlineRules = 4
+// inlineCharges is how many charges need no slices of their own: those of four
+// rules and a ban.
+const inlineCharges = 5
 
 // node is the context of a request that was decided. One allocation holds all
 // that a request needs.
@@ -42,8 +46,8 @@ type node struct {
 	by       *Middleware
 	decision Decision
 	shown    algorithms.Result // the strictest of this Middleware and those around it
-	charges  [inlineRules]store.Charge
-	results  [inlineRules]algorithms.Result
+	charges  [inlineCharges]store.Charge
+	results  [inlineCharges]algorithms.Result
 }
 
 // Value finds the node by its Middleware, and the innermost node.
@@ -59,13 +63,36 @@ func (n *node) Value(key any) any {
 	return n.Context.Value(key)
 }
 
-// room makes n ready for a decision under so many rules.
-func (n *node) room(rules int) {
+// room makes n ready for a decision on so many charges.
+func (n *node) room(charges int) {
 	n.decision.Refused = -1
-	if rules <= inlineRules {
-		n.decision.Charges, n.decision.Results = n.charges[:rules:rules], n.results[:rules:rules]
+	if charges <= inlineCharges {
+		n.decision.Charges, n.decision.Results = n.charges[:charges:charges], n.results[:charges:charges]
 	} else {
-		n.decision.Charges, n.decision.Results = make([]store.Charge, rules), make([]algorithms.Result, rules)
+		n.decision.Charges, n.decision.Results = make([]store.Charge, charges), make([]algorithms.Result, charges)
+	}
+}
+
+// conclude finds the strictest results: of those that refuse, and of those to
+// show. A ban shows only where it refuses.
+func (n *node) conclude() {
+	d := &n.decision
+	for i := range d.Results {
+		r := &d.Results[i]
+		switch d.Charges[i].Mode {
+		case store.Shadow:
+			continue
+		case store.Strike:
+			if !bans(r, d.Refused >= 0) {
+				continue
+			}
+		}
+		if r.Limited && (d.Refused < 0 || stricter(*r, d.Results[d.Refused])) {
+			d.Refused = i
+		}
+		if stricter(*r, n.shown) {
+			n.shown = *r
+		}
 	}
 }
 

@@ -16,11 +16,17 @@ const (
 )
 
 // show sets the headers of n's strictest result, unless a Middleware around
-// this one has set stricter ones.
-func (n *node) show(h http.Header) {
-	if outer, ok := n.Context.Value(innermost{}).(*node); ok && !stricter(n.shown, outer.shown) {
-		n.shown = outer.shown
-		return
+// this one has set stricter ones. They speak from the end of the time that the
+// request was held.
+func (n *node) show(h http.Header, held time.Duration) {
+	n.shown = later(n.shown, held)
+	if outer, ok := n.Context.Value(innermost{}).(*node); ok {
+		if around := later(outer.shown, held); !stricter(n.shown, around) {
+			n.shown = around
+			if held == 0 {
+				return // they are set
+			}
+		}
 	}
 	r := n.shown
 	if r.Limit == 0 {

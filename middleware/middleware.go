@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
@@ -23,6 +24,8 @@ import (
 type Middleware struct {
 	store  store.Store
 	rules  []Rule
+	ban    *algorithms.Policy
+	banKey keyfunc.Func // nil: that of the first rule
 	skip   func(*http.Request) bool
 	denied func(http.ResponseWriter, *http.Request, Decision)
 	failed func(http.ResponseWriter, *http.Request, error)
@@ -53,7 +56,8 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 
 // Allow decides r and sets the headers of the answer. If r may pass, it returns
 // the request to go on with, whose context carries the Decision for
-// [FromContext]; if not, it has written the answer.
+// [FromContext]; if not, it has written the answer. It returns when the turn of
+// the request has come, where a rule has Pace, or its context is done.
 func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	if m == nil {
 		problem{Status: http.StatusInternalServerError}.write(w, r)
@@ -65,7 +69,11 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 	}
 	n := &node{Context: ctx, by: m}
 	err := m.decide(r, n)
-	n.show(w.Header())
+	var held time.Duration
+	if n.decision.Delay > 0 {
+		held, err = hold(ctx, n.decision.Delay)
+	}
+	n.show(w.Header(), held)
 	if err != nil {
 		m.log.report(ctx, err)
 		m.failed(w, r, err)
@@ -80,11 +88,13 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 }
 
 // Check decides r without writing anything. Unlike Allow it counts the request
-// whenever it is called.
+// whenever it is called, and does not hold it: Decision.Delay is the caller's to
+// wait for.
 //
-// The error is [keyfunc.ErrNoKey] where a rule found no key and no other rule
-// refused (those were charged), the store's error, or that of a rule's Key or
-// Cost (nothing was charged). What is wrong with a Shadow rule goes to the log.
+// The error is [keyfunc.ErrNoKey] where a rule or the ban found no key and no
+// other refused (the rules with a key were charged), the store's error, or that
+// of a Key, a Cost or BanKey (nothing was charged). What is wrong with a Shadow
+// rule goes to the log.
 func (m *Middleware) Check(r *http.Request) (Decision, error) {
 	if m == nil {
 		return Decision{Refused: -1}, errNil
@@ -101,18 +111,22 @@ func (m *Middleware) skips(r *http.Request) bool { return m.skip != nil && m.ski
 
 // decide fills n's decision.
 func (m *Middleware) decide(r *http.Request, n *node) error {
-	n.room(len(m.rules))
+	count := len(m.rules)
+	if m.ban != nil {
+		count++
+	}
+	n.room(count)
 	d := &n.decision
 	var noKey error
 	charged := 0
-	for i := range m.rules {
-		charge, err := m.rules[i].charge(r)
+	for i := range d.Charges {
+		charge, err := m.charge(r, d, i)
 		switch {
 		case err == nil:
 			d.Charges[i] = charge
 			charged++
 		case errors.Is(err, keyfunc.ErrSkip):
-		case m.rules[i].Shadow: // left out too: it refuses nothing
+		case i < len(m.rules) && m.rules[i].Shadow: // left out too: it refuses nothing
 			m.shadow.report(r.Context(), err)
 		case !errors.Is(err, keyfunc.ErrNoKey):
 			return err
@@ -125,22 +139,23 @@ func (m *Middleware) decide(r *http.Request, n *node) error {
 	if err := m.take(r.Context(), d, charged); err != nil {
 		return err
 	}
-	for i := range d.Results {
-		r := &d.Results[i]
-		if d.Charges[i].Mode == store.Shadow {
-			continue
-		}
-		if r.Limited && (d.Refused < 0 || stricter(*r, d.Results[d.Refused])) {
-			d.Refused = i
-		}
-		if stricter(*r, n.shown) {
-			n.shown = *r
-		}
-	}
-	if d.Refused >= 0 {
+	n.conclude()
+	switch {
+	case d.Refused >= 0:
 		return nil
+	case noKey != nil:
+		return noKey
 	}
-	return noKey
+	d.Delay = m.turn(d)
+	return nil
+}
+
+// charge is what rule i, or the ban after the last rule, asks of r.
+func (m *Middleware) charge(r *http.Request, d *Decision, i int) (store.Charge, error) {
+	if i == len(m.rules) {
+		return m.strike(r, d)
+	}
+	return m.rules[i].charge(r)
 }
 
 // take charges those of d's charges that have a policy, as one group.

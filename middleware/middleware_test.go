@@ -17,7 +17,12 @@ import (
 
 func policy(t testing.TB, name string, l algorithms.Limit) *algorithms.Policy {
 	t.Helper()
-	p, err := algorithms.NewPolicy(name, algorithms.GCRA{}, l)
+	return policyOf(t, name, algorithms.GCRA{}, l)
+}
+
+func policyOf(t testing.TB, name string, a algorithms.Algorithm, l algorithms.Limit) *algorithms.Policy {
+	t.Helper()
+	p, err := algorithms.NewPolicy(name, a, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,8 +103,12 @@ func TestStrictestOfNested(t *testing.T) {
 
 // More rules than a node has room for are decided like a few.
 func TestManyRules(t *testing.T) {
-	m := limiter(t, storetest.NewClock(), algorithms.PerHour(9), algorithms.PerHour(8), algorithms.PerHour(7), algorithms.PerHour(6), algorithms.PerHour(5))
-	wantHeaders(t, serve(m.Handler(ok)), map[string]string{"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "4"})
+	var limits []algorithms.Limit
+	for n := range int64(9) {
+		limits = append(limits, algorithms.PerHour(9-n))
+		h := limiter(t, storetest.NewClock(), limits...).Handler(ok)
+		wantHeaders(t, serve(h), map[string]string{"X-RateLimit-Limit": fmt.Sprint(9 - n), "X-RateLimit-Remaining": fmt.Sprint(8 - n)})
+	}
 }
 
 // What a handler adds to one header does not show in another.
