@@ -4,38 +4,77 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
-	"github.com/weirgo/weir/store"
 )
 
-const (
-	second = time.Second
-	hour   = time.Hour
-)
-
-func per(count int64, period time.Duration, burst int64) algorithms.Limit {
-	return algorithms.Limit{Count: count, Period: period, Burst: burst}
+func fractionsAreKept(w *world) {
+	p := w.policy(per(1, 10*second, 10))
+	w.want("of 10", w.passed(p, 10), 10)
+	for _, t := range []float64{25, 29} {
+		w.at(t)
+		w.each(p, []int64{5}, []bool{false}, []int64{2})
+	}
+	w.at(30)
+	w.want("of 4 at 30", w.passed(p, 4), 3)
 }
 
-func raisedAfterHammering(w *world) {
-	before, after := w.policy(algorithms.PerHour(10)), w.policy(algorithms.PerHour(20))
-	w.want("of 50", w.passed(before, 50), 10)
-	w.at(60)
-	w.want("of 11 after the raise", w.passed(after, 11), 10)
-}
-
-func refusedCostLeavesRest(w *world) {
-	w.each(w.policy(algorithms.PerMinute(10)), []int64{8, 5, 1, 1, 1}, []bool{true, false, true, true, false}, []int64{2, 2, 1, 0, 0})
-}
-
-func exactlyTheLimit(w *world) {
-	for _, n := range []int64{1, 2, 10} {
-		p := gcra(w.T, "n"+string(rune('a'+n)), algorithms.PerMinute(n))
-		w.want("passed", w.passed(p, int(n)+2), int(n))
+func refillWithinASecond(w *world) {
+	p := w.policy(per(10, second, 10))
+	w.want("of 10", w.passed(p, 10), 10)
+	for _, t := range []float64{0.5, 1} {
+		w.at(t)
+		w.want("of 6", w.passed(p, 6), 5)
 	}
 }
 
+func oneAndAHalfASecond(w *world) {
+	p := w.policy(per(3, 2*second, 100))
+	w.each(p, []int64{100}, []bool{true}, []int64{0})
+	for t := 1; t <= 60; t++ {
+		w.at(float64(t))
+		w.each(p, []int64{1}, []bool{true}, []int64{int64(t) / 2})
+	}
+}
+
+func hugeCostIsNoDebt(w *world) {
+	p := w.policy(per(1, 10*second, 10))
+	for i, cost := range []int64{8, 5, 1_000_000, 2} {
+		r := w.take(p, cost)
+		w.want("limited", r.Limited, i == 1 || i == 2)
+		w.want("never", r.RetryAfter == algorithms.Never, i == 2)
+		if r.ResetAfter > 110*second {
+			w.Errorf("cost %d: %+v; want a life of 110 s at most", cost, r)
+		}
+	}
+	w.at(10)
+	w.each(p, []int64{1}, []bool{true}, []int64{0})
+}
+
+func partOfAUnitIsNoRoom(w *world) {
+	p := w.policy(per(1, second, 5))
+	w.want("of 5", w.passed(p, 5), 5)
+	w.at(0.5)
+	r := w.take(p, 1)
+	w.want("limited at 0.5", r.Limited, true)
+	w.want("seconds to wait", seconds(r.RetryAfter), int64(1))
+	w.at(1)
+	w.want("at 1", w.passed(p, 1), 1)
+}
+
+func refusalsFillNothing(w *world) {
+	p := w.policy(per(1, second, 5))
+	w.want("of 1000", w.passed(p, 1000), 5)
+	w.passes(p, []float64{1, 1}, []bool{true, false})
+}
+
+func idleIsNotCredited(w *world) {
+	p := w.policy(per(1, second, 5))
+	w.want("at 0", w.passed(p, 1), 1)
+	w.at(3600)
+	w.want("at 3600", w.passed(p, 100), 5)
+}
+
 func noSlotBeforeTheWait(w *world) {
-	p := w.policy(algorithms.PerMinute(6))
+	p := w.policy(per(6, 60*second, 6))
 	w.want("of 6", w.passed(p, 6), 6)
 	for t := 1; t <= 60; t++ {
 		w.at(float64(t))
@@ -49,20 +88,12 @@ func noSlotBeforeTheWait(w *world) {
 	}
 }
 
-func costAboveCapacity(w *world) {
-	p := w.policy(per(5, 50*second, 0))
-	r := w.take(p, 6)
-	w.want("limited", r.Limited, true)
-	w.want("RetryAfter", r.RetryAfter, algorithms.Never)
-	w.each(p, []int64{1}, []bool{true}, []int64{4})
-}
-
 func pollingMovesNothing(w *world) {
 	p := w.policy(per(1, 10*second, 1))
 	passed := 0
 	for i := range 300 {
 		at := time.Duration(i) * 200 * time.Millisecond
-		w.clock.Set(w.start.Add(at))
+		w.after(at)
 		r := w.take(p, 1)
 		if r.Limited == (at%(10*second) == 0) {
 			w.Errorf("at %v: %+v", at, r)
@@ -77,17 +108,14 @@ func pollingMovesNothing(w *world) {
 }
 
 func aboveAThousandASecond(w *world) {
-	p := w.policy(algorithms.PerSecond(2000).WithBurst(1))
-	for i, passes := range []bool{true, false, true} {
-		w.clock.Set(w.start.Add(time.Duration(i) * 250 * time.Microsecond))
-		w.each(p, []int64{1}, []bool{passes}, nil)
-	}
+	p := w.policy(per(2000, second, 1))
+	w.passes(p, []float64{0, 0.00025, 0.0005}, []bool{true, false, true})
 }
 
 func hundredMicroseconds(w *world) {
 	w.start = time.Unix(1_760_000_000, 0)
 	w.at(0)
-	p := w.policy(algorithms.PerSecond(10_000).WithBurst(1))
+	p := w.policy(per(10_000, second, 1))
 	passed := func(step time.Duration) (n int) {
 		for i := range 1000 {
 			w.clock.Advance(step)
@@ -121,54 +149,12 @@ func resetIsNeverNegative(w *world) {
 }
 
 func waitAfterTheLast(w *world) {
-	p := w.policy(algorithms.PerSecond(1).WithBurst(10))
+	p := w.policy(per(1, second, 10))
 	w.want("of 9", w.passed(p, 9), 9)
 	r := w.take(p, 1)
 	w.want("the tenth", r, algorithms.Result{Limit: 10, RetryAfter: second, ResetAfter: 10 * second})
 	r = w.take(p, 1)
 	w.want("the eleventh", r, algorithms.Result{Limited: true, Limit: 10, RetryAfter: second, ResetAfter: 10 * second})
-}
-
-func remainingSequence(w *world) {
-	p := w.policy(algorithms.PerMinute(10))
-	for i := range int64(11) {
-		w.each(p, []int64{1}, []bool{i < 10}, []int64{max(0, 9-i)})
-	}
-}
-
-func secondAndMinute(w *world) {
-	group := []store.Charge{
-		{Policy: gcra(w.T, "second", algorithms.PerSecond(1)), Key: "k", Cost: 1},
-		{Policy: gcra(w.T, "minute", algorithms.PerMinute(30)), Key: "k", Cost: 1},
-	}
-	for i, passes := range []bool{true, false, true} {
-		w.at(float64(i) / 2)
-		results := make([]algorithms.Result, 2)
-		if err := w.store.Take(w.Context(), group, results); err != nil {
-			w.Fatal(err)
-		}
-		w.want("second limited", results[0].Limited, !passes)
-		w.want("minute limited", results[1].Limited, false)
-	}
-}
-
-func nearlyEqualKeys(w *world) {
-	p := w.policy(algorithms.PerMinute(2))
-	buffer := []byte("192.0.2.1")
-	for i, passes := range []bool{true, true, false, true, true} {
-		if i == 3 {
-			buffer[len(buffer)-1] = '2'
-		}
-		r := take(w.T, w.store, p, string(buffer), 1)
-		w.want("limited", r.Limited, !passes)
-	}
-}
-
-func idleIsNotCredited(w *world) {
-	p := w.policy(algorithms.PerSecond(1).WithBurst(5))
-	w.want("at 0", w.passed(p, 1), 1)
-	w.at(3600)
-	w.want("at 3600", w.passed(p, 100), 5)
 }
 
 func refundAboveCapacity(w *world) {
@@ -181,26 +167,20 @@ func refundsStopAtFull(w *world) {
 	w.each(p, []int64{1, -1, -1, 5, 1}, []bool{true, true, true, true, false}, []int64{4, 5, 5, 0, 0})
 }
 
-func limitTightened(w *world) {
-	before, after := w.policy(algorithms.PerMinute(10)), w.policy(algorithms.PerDay(2))
-	w.want("before", w.passed(before, 2), 2)
-	total := 0
-	for _, at := range []float64{1, 700} {
-		w.at(at)
-		total += w.passed(after, 3)
-		w.want("limit", w.take(after, 0).Limit, int64(2))
-		w.want("remaining", w.take(after, 0).Remaining, int64(0))
-	}
-	if total > 2 {
-		w.Errorf("%d passed under the tightened limit", total)
-	}
-}
-
+// A bucket that never pauses is full again after each tenth of a second; one that
+// fills each second, and a window, lose at most what the case has used.
 func highRate(w *world) {
 	p := w.policy(algorithms.PerSecond(65_535))
+	queue, refills := w.algorithm.(algorithms.Queue)
+	if refills {
+		_, refills = queue.Turn(p.Params(), 1, algorithms.Result{})
+	}
 	for i := range 20 {
-		w.clock.Set(w.start.Add(time.Duration(i) * 100 * time.Millisecond))
-		w.each(p, []int64{1}, []bool{true}, []int64{65_534})
+		w.at(float64(i) / 10)
+		r := w.take(p, 1)
+		if r.Limited || r.Remaining < 65_515 || refills && r.Remaining != 65_534 {
+			w.Errorf("call %d: %+v", i+1, r)
+		}
 	}
 }
 
@@ -226,20 +206,20 @@ func activeClientGetsNoFreshBucket(w *world) {
 }
 
 func rateBeyondTheBurst(w *world) {
-	p := w.policy(algorithms.PerSecond(20).WithBurst(60))
+	p := w.policy(per(20, second, 60))
 	passed := 0
 	for i := range 2000 {
-		w.clock.Set(w.start.Add(time.Duration(i) * 50 * time.Millisecond))
+		w.after(time.Duration(i) * 50 * time.Millisecond)
 		passed += w.passed(p, 1)
 	}
 	w.want("passed", passed, 2000)
 }
 
 func upperBound(w *world) {
-	p, q := w.policy(algorithms.PerSecond(100).WithBurst(10)), gcra(w.T, "q", per(10, 60*second, 10))
+	p, q := w.policy(per(100, second, 10)), w.named("q", per(10, 60*second, 10))
 	passed := 0
 	for ms := range 1001 {
-		w.clock.Set(w.start.Add(time.Duration(ms) * time.Millisecond))
+		w.after(time.Duration(ms) * time.Millisecond)
 		passed += w.passed(p, 1)
 	}
 	w.want("passed in a second", passed, 110)
@@ -249,28 +229,4 @@ func upperBound(w *world) {
 		passed += w.passed(q, 1)
 	}
 	w.want("passed in a minute", passed, 19)
-}
-
-func bucketInAMinute(w *world) {
-	p := w.policy(per(3, 60*second, 3))
-	for t := range 60 {
-		w.at(float64(t))
-		passes := t < 3 || t == 20 || t == 40
-		w.want("passed", w.passed(p, 1) == 1, passes)
-	}
-}
-
-func looking(w *world) {
-	p := w.policy(algorithms.PerMinute(3))
-	looks := func(n int, left int64) {
-		for range n {
-			w.want("remaining at a look", w.take(p, 0).Remaining, left)
-		}
-	}
-	looks(100, 3)
-	w.each(p, []int64{1}, []bool{true}, []int64{2})
-	looks(100, 2)
-	w.each(p, []int64{1, 1}, []bool{true, true}, []int64{1, 0})
-	looks(1, 0)
-	w.each(p, []int64{1}, []bool{false}, []int64{0})
 }

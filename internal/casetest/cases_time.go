@@ -1,8 +1,8 @@
 package casetest
 
 import (
+	"math"
 	"math/rand/v2"
-	"strconv"
 	"testing"
 	"time"
 
@@ -30,7 +30,7 @@ func exactRefillInstant(w *world) {
 		{per(3, second, 1), 333_333_334},
 	} {
 		name := string(rune('a' + i))
-		p, early := gcra(w.T, name, c.limit), gcra(w.T, name+"-early", c.limit)
+		p, early := w.named(name, c.limit), w.named(name+"-early", c.limit)
 		step := time.Duration((c.stepNS + 999) / 1000 * 1000)
 		for range 1000 {
 			w.want("limited", w.take(p, 1).Limited, false)
@@ -42,8 +42,12 @@ func exactRefillInstant(w *world) {
 	}
 }
 
+// fiveInFive is a bucket of five with one a second, or five in a window of five
+// seconds.
+var fiveInFive = per(5, 5*second, 0)
+
 func clockSetBack(w *world) {
-	p := w.policy(algorithms.PerSecond(1).WithBurst(5))
+	p := w.policy(fiveInFive)
 	w.at(100)
 	w.want("at 100", w.passed(p, 6), 5)
 	w.at(40)
@@ -55,7 +59,7 @@ func clockSetBack(w *world) {
 }
 
 func clockJumpsAhead(w *world) {
-	p := w.policy(algorithms.PerSecond(1).WithBurst(5))
+	p := w.policy(fiveInFive)
 	w.want("at 0", w.passed(p, 6), 5)
 	w.at(3600)
 	w.want("at 3600", w.passed(p, 6), 5)
@@ -67,33 +71,83 @@ func clockJumpsAhead(w *world) {
 	}
 }
 
+// offset is what the time of a calendar is ahead of UTC.
+func (w *world) offset() time.Duration {
+	f, _ := w.algorithm.(algorithms.FixedWindow)
+	return f.Offset
+}
+
+// The times are those of the calendar's own zone.
+func oneNotionOfADay(w *world) {
+	p := w.policy(algorithms.PerDay(3))
+	zone := time.FixedZone("", int(w.offset()/second))
+	passed := func(day, hour, minute, calls int) int {
+		w.clock.Set(time.Date(2026, time.March, day, hour, minute, 0, 0, zone))
+		return w.passed(p, calls)
+	}
+	got := [4]int{passed(1, 22, 0, 4), passed(2, 0, 10, 4), passed(2, 12, 0, 1), passed(2, 23, 0, 1)}
+	want := [4]int{3, 0, 0, 1} // 24 hours
+	if w.aligned() {
+		want = [4]int{3, 3, 0, 0}
+	}
+	w.want("passed", got, want)
+}
+
+// Days by a zone with daylight saving are not offered: a day is 24 hours, or one
+// of UTC, or one of a fixed offset, which the case sets no time for.
+func dayOf25Hours(w *world) {
+	p := w.policy(algorithms.PerDay(1))
+	at := time.Date(2025, time.October, 25, 22, 30, 0, 0, time.UTC)
+	w.clock.Set(at)
+	w.want("at 22:30", w.passed(p, 1), 1)
+	w.clock.Set(at.Add(500 * time.Millisecond))
+	r := w.take(p, 1)
+	got := seconds(r.RetryAfter)
+	switch {
+	case !r.Limited || got <= 0 || got > 90_000:
+		w.Errorf("half a second later: %+v", r)
+	case !w.aligned():
+		w.want("seconds to wait for 24 hours", got, int64(86_400))
+	case w.offset() == 0:
+		w.want("seconds to wait for UTC's midnight", got, int64(5400))
+	}
+}
+
+// Each run is under an algorithm of its own. Windows are short as often as long.
 func promiseOfRetryAfter(w *world) {
-	rnd := rand.New(rand.NewPCG(rand.Uint64(), 0))
-	runs := 10_000
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	runs, all := 10_000, Algorithms()
 	if testing.Short() {
 		runs = 500
 	}
-	for run := range runs {
-		limit := per(1+rnd.Int64N(50), time.Duration(1000+rnd.Int64N(86_400_000_000))*time.Microsecond, 0)
-		p, cost, key := w.policy(limit), 1+rnd.Int64N(limit.Count), strconv.Itoa(run)
-		now := w.clock.Now() // what ran before has mostly run out
+	now := w.clock.Now()
+	for range runs {
+		w.algorithm = all[rnd.IntN(len(all))]
+		window := time.Duration(math.Exp(rnd.Float64()*math.Log(86_400_000))*1000) * time.Microsecond // 1 ms to 1 day
+		limit := per(1+rnd.Int64N(50), window, 0)
+		p, cost := w.policy(limit), int64(0)
 		at := func(t time.Time) algorithms.Result {
 			w.clock.Set(t)
-			return take(w.T, w.store, p, key, cost)
+			return w.take(p, cost)
 		}
-		r := at(now)
+		var r algorithms.Result
 		for !r.Limited {
-			now = now.Add((time.Duration(rnd.Int64N(int64(limit.Period))) / time.Duration(4*limit.Count)).Truncate(time.Microsecond))
+			now = now.Add(time.Duration(rnd.Int64N(1+window.Microseconds()/(4*limit.Count))) * time.Microsecond)
+			cost = 1 + rnd.Int64N(limit.Count)
 			r = at(now)
 		}
 		if r.RetryAfter > 10*time.Millisecond {
 			if early := at(now.Add(r.RetryAfter - 2*time.Millisecond)); !early.Limited {
-				w.Fatalf("%v, cost %d: %+v, but it passes 2 ms early", limit, cost, r)
+				w.Fatalf("seed %d: %s, %v, cost %d: %+v, but it passes 2 ms early", seed, Form(w.algorithm), limit, cost, r)
 			}
 		}
-		whole := (r.RetryAfter + second - 1).Truncate(second)
-		if late := at(now.Add(whole)); late.Limited {
-			w.Fatalf("%v, cost %d: %+v, but %v later %+v", limit, cost, r, whole, late)
+		whole := time.Duration(seconds(r.RetryAfter)) * second
+		late := at(now.Add(whole))
+		if late.Limited {
+			w.Fatalf("seed %d: %s, %v, cost %d: %+v, but %v later %+v", seed, Form(w.algorithm), limit, cost, r, whole, late)
 		}
+		// The next run finds the key as good as new, at any time in a window.
+		now = now.Add(whole + late.ResetAfter + time.Duration(rnd.Int64N(window.Microseconds()))*time.Microsecond)
 	}
 }

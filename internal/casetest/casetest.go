@@ -25,9 +25,9 @@ func take(t *testing.T, s store.Store, p *algorithms.Policy, key string, cost in
 	return r
 }
 
-func gcra(t *testing.T, name string, l algorithms.Limit) *algorithms.Policy {
+func policy(t *testing.T, name string, a algorithms.Algorithm, l algorithms.Limit) *algorithms.Policy {
 	t.Helper()
-	p, err := algorithms.NewPolicy(name, algorithms.GCRA{}, l)
+	p, err := algorithms.NewPolicy(name, a, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func (s scenario) replay(t *testing.T, open Open) string {
 			want = *step.Ideal
 		}
 		limit := algorithms.Limit{Count: step.Count, Period: time.Duration(step.PeriodS) * time.Second, Burst: step.MaxBurst + 1}
-		if got := take(t, st, gcra(t, "cell", limit), step.Key, cost).Cell(); got != want && difference == "" {
+		if got := take(t, st, policy(t, "cell", algorithms.GCRA{}, limit), step.Key, cost).Cell(); got != want && difference == "" {
 			difference = fmt.Sprintf("step %d: got %v, redis-cell %v", i+1, got, want)
 		}
 	}
