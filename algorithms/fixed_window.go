@@ -17,9 +17,10 @@ import (
 // A zone with daylight saving has no fixed offset, and is not offered.
 //
 // The price of one number a key is the double burst: Count units just before the
-// end of a window and Count more just after it. In any span s it lets through at
-// most Count × (⌈s / Period⌉ + 1) units, so 2 × Count within a microsecond. Where
-// that is too much, use [SlidingCounter], [SlidingLog] or a bucket.
+// end of a window and Count more just after it, 2 × Count within a microsecond (one
+// less where the first of them opened the window). In any span s it lets through
+// at most Count × (⌈s / Period⌉ + 1) units. Where that is too much, use
+// [SlidingCounter], [SlidingLog] or a bucket.
 //
 // A give-back counts in the window that the charge was made in, and in no other.
 // A caller who asks without pause gets Count units each Period. Limit.Burst must
