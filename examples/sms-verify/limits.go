@@ -50,6 +50,11 @@ var limitTable = []limitRow{
 	{routeVerifications, "tries-address", algorithms.PerHour(60), perAddress},
 }
 
+// ban keeps out an address that goes on being refused, on all routes: a program,
+// not somebody who can read "try again in 42 s", nor an office behind one address.
+// It is by address only: a phone's owner is not who asks for codes to it.
+var ban = algorithms.Ban{Strikes: 100, Within: 10 * time.Minute, For: time.Hour}
+
 // rulesFor are the rules of a route, with the key of each subject.
 func rulesFor(route string, keys map[subject]keyfunc.Func) ([]middleware.Rule, error) {
 	var rules []middleware.Rule
@@ -85,5 +90,6 @@ func limitsText() string {
 	for _, row := range limitTable {
 		fmt.Fprintf(&b, "  %-23s  %-7s per %-7s  (%s)\n", row.route, row.limit, row.per, row.policy)
 	}
+	fmt.Fprintf(&b, "  %-23s  after %d refusals in %v an address is banned for %v\n", "all of these", ban.Strikes, ban.Within, ban.For)
 	return b.String()
 }

@@ -44,14 +44,19 @@ func newServer(c config) (*server, error) {
 
 // limits is the middleware of a route.
 func (s *server) limits(route string) (*middleware.Middleware, error) {
-	rules, err := rulesFor(route, map[subject]keyfunc.Func{
-		perPhone:   phoneKey,
-		perAddress: keyfunc.IP(s.trust),
-	})
+	address := keyfunc.IP(s.trust)
+	rules, err := rulesFor(route, map[subject]keyfunc.Func{perPhone: phoneKey, perAddress: address})
 	if err != nil {
 		return nil, err
 	}
-	return middleware.New(middleware.Config{Store: s.store, Rules: rules, Denied: denied, Failed: s.failed, Logger: s.logger})
+	ban, err := ban.Policy("ban")
+	if err != nil {
+		return nil, err
+	}
+	return middleware.New(middleware.Config{
+		Store: s.store, Rules: rules, Ban: ban, BanKey: address,
+		Denied: denied, Failed: s.failed, Logger: s.logger,
+	})
 }
 
 // handler serves all routes.

@@ -98,6 +98,33 @@ func TestRefusalChargesNothing(t *testing.T) {
 	b.send(http.StatusAccepted, home, alice)
 }
 
+// Who goes on after a hundred refusals is banned from all routes, for an hour
+// from the last of them, and is then as good as new. Others are not concerned.
+func TestBan(t *testing.T) {
+	b := newBench(t)
+	b.send(http.StatusAccepted, home, alice)
+	for i := range 100 {
+		w := b.send(http.StatusTooManyRequests, home, alice)
+		if i == 98 {
+			wantHeader(t, w, "Retry-After", "60")
+		} else if i == 99 {
+			wantHeader(t, w, "Retry-After", "3600")
+		}
+	}
+	for range 30 {
+		b.clock.advance(time.Minute)
+		if w := b.do("POST", "/api/verifications", home, `{"phone":"`+bob+`","code":"000000"}`); w.Code != http.StatusTooManyRequests {
+			t.Fatalf("banned, and answered with %d", w.Code)
+		}
+	}
+	b.send(http.StatusAccepted, away, alice)
+	b.clock.advance(30*time.Minute - time.Second)
+	wantHeader(t, b.send(http.StatusTooManyRequests, home, bob), "Retry-After", "1")
+	b.clock.advance(time.Second)
+	b.send(http.StatusAccepted, home, bob)
+	b.wantSent(3)
+}
+
 func TestForwardedFor(t *testing.T) {
 	exhaust := func(b *bench, ip string, headers ...string) {
 		for range 20 {
