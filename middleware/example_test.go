@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
@@ -78,4 +79,62 @@ func Example_severalRules() {
 	// Output:
 	// 200  49 more today
 	// 429 60 Too Many Requests. Try again in 60 seconds.
+}
+
+// Whoever is refused fifty times in ten minutes is banned for an hour. The ban is
+// looked at and charged in the same round trip as the rules.
+func Example_ban() {
+	posts, err := algorithms.NewPolicy("posts", algorithms.SlidingLog{}, algorithms.PerHour(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ban, err := algorithms.Ban{Strikes: 50, Within: 10 * time.Minute, For: time.Hour}.Policy("ban")
+	if err != nil {
+		log.Fatal(err)
+	}
+	limit, err := middleware.New(middleware.Config{
+		Store: memstore.New(memstore.Config{}),
+		Rules: []middleware.Rule{{Policy: posts, Key: keyfunc.IP(keyfunc.Trust{})}},
+		Ban:   ban, // of the key of the first rule; BanKey names another
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	h := limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for i := range 52 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/posts", nil))
+		if i < 2 || i > 49 {
+			fmt.Println(i+1, w.Code, w.Header().Get("X-RateLimit-Limit"))
+		}
+	}
+	// Output:
+	// 1 200 1
+	// 2 429 1
+	// 51 429 50
+	// 52 429 50
+}
+
+// Requests that come together go on one after the other, at the rate: up to ten
+// wait for their turn, and more are refused.
+func Example_pace() {
+	queue, err := algorithms.NewPolicy("reports", algorithms.LeakyBucket{}, algorithms.PerSecond(100).WithBurst(10))
+	if err != nil {
+		log.Fatal(err)
+	}
+	limit, err := middleware.New(middleware.Config{
+		Store: memstore.New(memstore.Config{}),
+		Rules: []middleware.Rule{{Policy: queue, Key: keyfunc.Const("reports"), Pace: true}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	h := limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	start := time.Now()
+	for range 3 {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/reports", nil))
+	}
+	fmt.Println("at least 20 ms:", time.Since(start) >= 20*time.Millisecond)
+	// Output:
+	// at least 20 ms: true
 }
