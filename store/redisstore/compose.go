@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/goredis"
 	"github.com/weirgo/weir/internal/twin"
 	"github.com/weirgo/weir/store"
 )
@@ -19,15 +20,15 @@ import (
 type scripts struct {
 	clock   clock
 	twins   sync.Map // algorithm's name → *known
-	byGroup sync.Map // size and names of algorithms, joined → *script
+	byGroup sync.Map // size and names of algorithms, joined → *goredis.Script
 }
 
 // known is an algorithm with its scripts.
 type known struct {
 	twin.Twin
 	name string
-	one  *script // a cost of 1
-	any  *script
+	one  *goredis.Script // a cost of 1
+	any  *goredis.Script
 	log  bool // a sorted set: it has no twin, and no scripts of its own
 }
 
@@ -67,7 +68,7 @@ func (s *scripts) twin(p *algorithms.Policy) (*known, error) {
 
 // group is the script for a group of n charges under these algorithms. There is
 // one for each power of two of charges.
-func (s *scripts) group(ks []*known, n int) *script {
+func (s *scripts) group(ks []*known, n int) *goredis.Script {
 	size := 1 << bits.Len(uint(n-1))
 	id := strconv.Itoa(size)
 	for _, k := range ks {
@@ -77,7 +78,7 @@ func (s *scripts) group(ks []*known, n int) *script {
 	if !ok {
 		v, _ = s.byGroup.LoadOrStore(id, groupScript(ks, size, s.clock))
 	}
-	return v.(*script)
+	return v.(*goredis.Script)
 }
 
 // compose begins the arguments of a script; the first two are left for run.
@@ -94,7 +95,7 @@ func (s *Store) compose(charges ...*store.Charge) []any {
 }
 
 // composeOne is the script for a single charge and its arguments.
-func (s *Store) composeOne(c *store.Charge, cost int64) (*script, []any, error) {
+func (s *Store) composeOne(c *store.Charge, cost int64) (*goredis.Script, []any, error) {
 	k, err := s.scripts.twin(c.Policy)
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +113,7 @@ func (s *Store) composeOne(c *store.Charge, cost int64) (*script, []any, error) 
 }
 
 // composeGroup is the script for a group of charges and its arguments.
-func (s *Store) composeGroup(charges []store.Charge) (*script, []any, error) {
+func (s *Store) composeGroup(charges []store.Charge) (*goredis.Script, []any, error) {
 	ks, cs := make([]*known, len(charges)), make([]*store.Charge, len(charges))
 	for i := range charges {
 		k, err := s.scripts.twin(charges[i].Policy)

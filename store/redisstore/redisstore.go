@@ -10,13 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/goredis"
 	"github.com/weirgo/weir/store"
 )
 
@@ -73,7 +71,7 @@ func New(client Client, c Config) (*Store, error) {
 	bad := func(field string, value any, reason string) {
 		errs = append(errs, &algorithms.FieldError{Field: field, Value: value, Reason: reason})
 	}
-	s := &Store{client: client, prefix: c.Prefix, tag: c.Tag, sharded: c.Sharded, clock: c.Clock}
+	s := &Store{client: client, prefix: c.Prefix, tag: c.Tag, clock: c.Clock}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}
@@ -82,27 +80,7 @@ func New(client Client, c Config) (*Store, error) {
 			bad(field, value, "must have no braces: they say what a key is hashed by")
 		}
 	}
-	heedsContext := true
-	switch client := client.(type) {
-	case nil:
-		bad("client", nil, "is missing")
-	case redis.Pipeliner:
-		bad("client", fmt.Sprintf("%T", client), "must not be a pipeline: it only collects commands, and a decision is wanted at once")
-	case *redis.Client:
-		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		s.sharded = true
-		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
-	case *redis.Ring:
-		s.sharded = true
-		heedsContext = client == nil || client.Options().ContextTimeoutEnabled
-	}
-	if v := reflect.ValueOf(client); v.Kind() == reflect.Pointer && v.IsNil() {
-		bad("client", nil, "is missing")
-	}
-	if !heedsContext {
-		bad("client", "ContextTimeoutEnabled: false", "must be true in the client's options, or the deadlines of requests are ignored")
-	}
+	s.sharded = goredis.Check(client, bad) || c.Sharded
 	s.scripts.clock = serverClock
 	if s.clock != nil {
 		s.scripts.clock = callerClock
@@ -150,9 +128,9 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 	if err != nil {
 		return err
 	}
-	cmd, err := run(ctx, s.client, script, args, newNumbers)
+	cmd, err := goredis.Run(ctx, s.client, script, args, newNumbers)
 	if err != nil {
-		return failure(ctx, err)
+		return goredis.Failure(ctx, err)
 	}
 	reply := cmd.Val()
 	if len(reply) != 5*len(results) {
@@ -175,23 +153,10 @@ func (s *Store) takeOne(ctx context.Context, c *store.Charge, r *algorithms.Resu
 	if err != nil {
 		return err
 	}
-	cmd, err := run(ctx, s.client, script, args, newText)
+	cmd, err := goredis.Run(ctx, s.client, script, args, newText)
 	if err != nil {
-		return failure(ctx, err)
+		return goredis.Failure(ctx, err)
 	}
 	*r, err = decideAgain(c, cost, cmd.Val())
 	return err
-}
-
-// failure is what Take returns for an error of the client. go-redis reports a
-// deadline of ctx as a time-out of the network.
-func failure(ctx context.Context, err error) error {
-	ctxErr := ctx.Err()
-	if deadline, ok := ctx.Deadline(); ok && ctxErr == nil && !time.Now().Before(deadline) {
-		ctxErr = context.DeadlineExceeded // the connection's timer, set to the same time, was first
-	}
-	if ctxErr != nil && !errors.Is(err, ctxErr) {
-		return fmt.Errorf("weir: redis: %w: %w", ctxErr, err)
-	}
-	return fmt.Errorf("weir: redis: %w", err)
 }

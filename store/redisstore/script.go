@@ -1,13 +1,12 @@
 package redisstore
 
 import (
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/weirgo/weir/internal/goredis"
 	"github.com/weirgo/weir/internal/twin"
 )
 
@@ -19,17 +18,6 @@ var (
 	//go:embed log.lua
 	logLua string
 )
-
-// script is a text that Redis knows by its SHA-1.
-type script struct {
-	body string
-	sha  string
-}
-
-func newScript(body string) *script {
-	sum := sha1.Sum([]byte(body))
-	return &script{body, hex.EncodeToString(sum[:])}
-}
 
 // foreign is the error for a value that is no state of the algorithm. It does
 // not name the key, which may be personal data.
@@ -54,18 +42,18 @@ local text = seconds .. micros`, "now % 1000", 1}
 // singleScript makes one charge under one algorithm. one is for a cost of 1,
 // which then needs no arguments. Neither do params at the end that are 1, such as
 // a tick of 1 µs.
-func singleScript(t twin.Twin, c clock, one bool) *script {
+func singleScript(t twin.Twin, c clock, one bool) *goredis.Script {
 	first, cost := c.first, "1, 0"
 	if !one {
 		cost = fmt.Sprintf("argv[%d] + 0, argv[%d] + 0", first, first+1)
 		first += 2
 	}
-	return newScript(fill(singleLua, t, c,
+	return goredis.NewScript(fill(singleLua, t, c,
 		"${inputs}", assign("cost, age", cost, t, func(i int) string { return fmt.Sprintf("(argv[%d] or 1) + 0", first+i) })))
 }
 
 // groupScript decides a group of up to size charges under any of the algorithms.
-func groupScript(ks []*known, size int, c clock) *script {
+func groupScript(ks []*known, size int, c clock) *goredis.Script {
 	row := strings.TrimSuffix(strings.Repeat("nil, ", size), ", ")
 	var twins, widths []string
 	isLog := ""
@@ -95,7 +83,7 @@ func groupScript(ks []*known, size int, c clock) *script {
 			"${write}", fmt.Sprintf("if type(value[i]) == 'table' then keep(keys[i], value[i], found[i], reset) else %s end", write),
 			"${delete}", "UNLINK")
 	}
-	return newScript(fill(driverLua, twin.Twin{}, c, more...))
+	return goredis.NewScript(fill(driverLua, twin.Twin{}, c, more...))
 }
 
 // groupTwin is a twin as driver.lua calls it: a function of cost, age, where its
