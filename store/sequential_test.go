@@ -21,7 +21,8 @@ func TestSequentialRun(t *testing.T) {
 		return store.SequentialAt(memstore.New(memstore.Config{Clock: c.Now}), c.Now)
 	}, storetest.Options{Except: map[string]string{
 		"concurrent":    "sentence 1: another caller can see half of a group",
-		"random groups": "sentence 4: undoing a charge under another limit changes a key's life time; TestSequentialRandom has one limit for each policy",
+		"random limits": "sentence 4: undoing a charge under another limit changes a key's life time",
+		"clock back":    "likewise",
 	}})
 }
 

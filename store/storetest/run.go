@@ -24,11 +24,17 @@ type Options struct {
 	// Burst or without; nil means easy and awkward ones.
 	Limits []algorithms.Limit
 
-	// Steps is how many random groups are compared with the model; 0 means 3000.
+	// Steps is how many random groups each of the checks with a random walk compares
+	// with the model; 0 means 1500.
 	Steps int
 
 	// Seed of the random groups; 0 means a new one, which failures name.
 	Seed uint64
+
+	// Resolution is the unit, if it is more than 1 µs, that the store's RetryAfter and
+	// ResetAfter are rounded to: they may be less than so much apart from the exact
+	// ones. An exact wait of 0 is 0, and one below it no more than that.
+	Resolution time.Duration
 
 	// Except names the checks that the store can't pass, each with the reason.
 	// They are skipped.
@@ -43,7 +49,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) store.Store, o Opti
 		o.Algorithms = []algorithms.Algorithm{algorithms.GCRA{}}
 	}
 	if o.Steps == 0 {
-		o.Steps = 3000
+		o.Steps = 1500
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
@@ -103,7 +109,10 @@ var checks = []struct {
 	{"context", (*fixture).checkContext},
 	{"slices", (*fixture).checkSlices},
 	{"concurrent", (*fixture).checkConcurrent},
-	{"random groups", (*fixture).checkRandom},
+	{"changed limits", (*fixture).checkChangedLimits},
+	{"random groups", func(f *fixture) { f.Helper(); f.checkRandom(walk{}) }},
+	{"random limits", func(f *fixture) { f.Helper(); f.checkRandom(walk{limits: true}) }},
+	{"clock back", func(f *fixture) { f.Helper(); f.checkRandom(walk{limits: true, back: true}) }},
 }
 
 // policy is one that the check's algorithm accepts: l, without its burst where
@@ -143,8 +152,15 @@ func describe(charges []store.Charge) string {
 	return s
 }
 
-// checkRandom compares random groups at random times with the model.
-func (f *fixture) checkRandom() {
+// walk is what may happen on a random walk beside charges.
+type walk struct {
+	limits bool // limits change
+	back   bool // the clock steps back
+}
+
+// checkRandom compares random groups at random times with the model. A store whose
+// Validate refuses two policies is asked for one charge at a time.
+func (f *fixture) checkRandom(w walk) {
 	f.Helper()
 	rnd := rand.New(rand.NewPCG(f.o.Seed, 1))
 	m := newModel(f.clock)
@@ -160,26 +176,33 @@ func (f *fixture) checkRandom() {
 	for _, n := range names {
 		policies[n] = f.policy(n, limits[rnd.IntN(len(limits))])
 	}
+	most := 4
+	if f.store.Validate(policies["a"], policies["b"]) != nil {
+		most = 1
+	}
 	last := time.Duration(0)
 	for step := range f.o.Steps {
-		if rnd.IntN(25) == 0 {
+		if rnd.IntN(25) == 0 && (w.limits || step == 0) {
 			n := names[rnd.IntN(len(names))]
 			policies[n] = f.policy(n, limits[rnd.IntN(len(limits))])
 		}
-		moves := []time.Duration{0, 0, 0, time.Microsecond, time.Millisecond, last, last - time.Microsecond, time.Duration(rnd.Int64N(int64(2*time.Second) + 1)), -time.Second}
+		moves := []time.Duration{0, 0, 0, time.Microsecond, time.Millisecond, last, last - time.Microsecond, time.Duration(rnd.Int64N(int64(2*time.Second) + 1))}
+		if w.back {
+			moves = append(moves, -time.Second)
+		}
 		move := moves[rnd.IntN(len(moves))].Truncate(time.Microsecond)
 		if move < 0 {
 			// A key that has run out may be gone or may not, and must not come back
 			// to life: a look sees to it that it is gone.
 			f.settle(m, policies, true)
-			if _, ok := f.same(m, step, looks(names, policies)); !ok {
+			if !f.looks(m, step, names, policies, most) {
 				return
 			}
 		}
 		f.clock.Advance(move)
 		f.settle(m, policies, false)
 
-		charges := f.randomGroup(rnd, names, policies)
+		charges := f.randomGroup(rnd, names, policies, most)
 		got, ok := f.same(m, step, charges)
 		if !ok {
 			return
@@ -208,28 +231,43 @@ func (f *fixture) same(m *model, step int, charges []store.Charge) ([]algorithms
 	if gotErr != nil || wantErr != nil {
 		f.Fatalf("step %d, seed %d: Take(%s): %v, model: %v", step, f.o.Seed, describe(charges), gotErr, wantErr)
 	}
-	if !slices.Equal(got, want) {
+	if !slices.EqualFunc(got, want, f.equal) {
 		sentence(2).broke(f, "step %d, seed %d, %s at %d:\ngot  %+v\nwant %+v", step, f.o.Seed, describe(charges), f.clock.Now().UnixMicro(), got, want)
 		return nil, false
 	}
 	return got, true
 }
 
+// equal tells whether a store may answer a where the model says b.
+func (f *fixture) equal(a, b algorithms.Result) bool {
+	near := func(a, b time.Duration) bool {
+		return a == b || f.o.Resolution > 0 && a >= 0 && b > 0 && max(a-b, b-a) < f.o.Resolution
+	}
+	return a.Limited == b.Limited && a.Limit == b.Limit && a.Remaining == b.Remaining && near(a.RetryAfter, b.RetryAfter) && near(a.ResetAfter, b.ResetAfter)
+}
+
 var randomKeys = []string{"k", "l"}
 
-// looks is a look at every key.
-func looks(names []string, policies map[string]*algorithms.Policy) (charges []store.Charge) {
+// looks looks at every key, as many at a time as the store can.
+func (f *fixture) looks(m *model, step int, names []string, policies map[string]*algorithms.Policy, most int) bool {
+	f.Helper()
+	var charges []store.Charge
 	for _, n := range names {
 		for _, key := range randomKeys {
 			charges = append(charges, store.Charge{Policy: policies[n], Key: key})
 		}
 	}
-	return charges
+	for some := range slices.Chunk(charges, most) {
+		if _, ok := f.same(m, step, some); !ok {
+			return false
+		}
+	}
+	return true
 }
 
-func (f *fixture) randomGroup(rnd *rand.Rand, names []string, policies map[string]*algorithms.Policy) []store.Charge {
+func (f *fixture) randomGroup(rnd *rand.Rand, names []string, policies map[string]*algorithms.Policy, most int) []store.Charge {
 	var charges []store.Charge
-	for range 1 + rnd.IntN(4)*rnd.IntN(2) {
+	for range 1 + rnd.IntN(most)*rnd.IntN(2) {
 		p := policies[names[rnd.IntN(len(names))]]
 		capacity := p.Limit().Count
 		costs := []int64{1, 1, 1, 2, 0, -1, 1 + rnd.Int64N(capacity+2), -rnd.Int64N(capacity + 1), math.MaxInt64}

@@ -148,7 +148,6 @@ func (f *fixture) checkLook() {
 func (f *fixture) checkState() {
 	f.Helper()
 	p, other := f.policy("p", algorithms.PerMinute(3)), f.policy("q", algorithms.PerMinute(3))
-	raised, lowered := f.policy("p", algorithms.PerMinute(5)), f.policy("p", algorithms.PerMinute(1))
 	keys := []string{"k", "K", "k ", "{k}", "k:p", "k\x00", "k\xff", "k\xfe", "{", "}", "{}", "\\", "%", "é", "e\u0301"}
 	for _, key := range keys {
 		if r := f.one(p, key, 2); r.Limited || r.Remaining != 1 {
@@ -157,40 +156,6 @@ func (f *fixture) checkState() {
 	}
 	if r := f.one(other, "k", 0); r.Remaining != 3 {
 		sentence(9).broke(f, "another policy's name, the same key: %+v", r)
-	}
-	if r := f.one(raised, "k", 0); r.Remaining != 3 || r.Limit != 5 {
-		sentence(9).broke(f, "2 of 3 used, limit raised to 5: %+v", r)
-	}
-	if r := f.one(lowered, "k", 0); r.Remaining != 0 || r.Limit != 1 {
-		sentence(9).broke(f, "2 of 3 used, limit lowered to 1: %+v", r)
-	}
-}
-
-// checkLifeTime: sentences 4 and 10.
-func (f *fixture) checkLifeTime() {
-	f.Helper()
-	p := f.policy("p", algorithms.PerMinute(6))
-	reset := f.one(p, "k", 6).ResetAfter
-	f.clock.Advance(reset - time.Microsecond)
-	if r := f.one(p, "k", 0); r.ResetAfter != time.Microsecond {
-		sentence(10).broke(f, "1 µs before its reset the key is gone: %+v", r)
-	}
-	f.clock.Advance(time.Microsecond)
-	if r := f.one(p, "k", 0); r.Remaining != 6 || r.ResetAfter != 0 {
-		sentence(10).broke(f, "at its reset the key is not fresh: %+v", r)
-	}
-	// Under a slower limit the same units last longer: a refusal and a look keep
-	// the key alive for as long as that.
-	for _, cost := range []int64{1, 0} {
-		slow, key := f.policy("p", algorithms.PerDay(2)), "slow"+string(rune('0'+cost))
-		f.one(p, key, 5) // not all: a ban that has begun ends as it was meant to
-		if r := f.one(slow, key, cost); !r.Limited {
-			sentence(9).broke(f, "5 used of 2 a day: %+v", r)
-		}
-		f.clock.Advance(2 * minute)
-		if r := f.one(slow, key, 1); !r.Limited {
-			sentence(4).broke(f, "the key ran out at the old limit's time: %+v", r)
-		}
 	}
 }
 
