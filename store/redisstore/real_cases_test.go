@@ -33,6 +33,7 @@ func TestCases(t *testing.T) {
 		id  string
 		run func(*server)
 	}{
+		{"FW-03", windowEndsOnTime},
 		{"FW-06", everyKeyRunsOut},
 		{"FW-09", lifeInMilliseconds},
 		{"GC-06", statesAreDigits},
@@ -43,6 +44,10 @@ func TestCases(t *testing.T) {
 		{"RL-09", lifeIsWhole},
 		{"RL-10", shortWindows},
 		{"RL-11", longWindows},
+		{"SL-01", membersAreUnits},
+		{"SL-05", refusalsAreNotKept},
+		{"TB-04", refusedCostPinsNothing},
+		{"TB-15", looksMakeNoKey},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			t.Run("miniredis", func(t *testing.T) {

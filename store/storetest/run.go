@@ -191,6 +191,9 @@ func (f *fixture) checkRandom(w walk) {
 			moves = append(moves, -time.Second)
 		}
 		move := moves[rnd.IntN(len(moves))].Truncate(time.Microsecond)
+		if !w.back {
+			move = max(move, 0)
+		}
 		if move < 0 {
 			// A key that has run out may be gone or may not, and must not come back
 			// to life: a look sees to it that it is gone.

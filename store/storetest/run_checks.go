@@ -57,6 +57,16 @@ func (f *fixture) checkGroup() {
 	if r := f.one(a, "fresh", 0); r.Remaining != 5 || r.ResetAfter != 0 {
 		sentence(4).broke(f, "a refused group made a key: %+v", r)
 	}
+	// A give-back in a group that is refused is not made, and does not refuse.
+	f.one(c, "full", 1)
+	f.one(a, "full", 5)
+	rs := f.take(store.Charge{Policy: a, Key: "full", Cost: -2}, store.Charge{Policy: c, Key: "full", Cost: 1})
+	if rs[0].Limited || rs[0].Remaining != 0 || !rs[1].Limited {
+		sentence(7).broke(f, "given back in a refused group: %+v", rs)
+	}
+	if n := f.one(a, "full", 0).Remaining; n != 0 {
+		sentence(1).broke(f, "a refused group gave back %d", n)
+	}
 }
 
 // checkModes: sentences 5 and 6.
@@ -101,7 +111,7 @@ func (f *fixture) checkModes() {
 // checkGiveBack: sentence 7.
 func (f *fixture) checkGiveBack() {
 	f.Helper()
-	p, full := f.policy("p", algorithms.PerMinute(5)), f.policy("full", algorithms.PerMinute(1))
+	p := f.policy("p", algorithms.PerMinute(5))
 	if r := f.one(p, "fresh", -3); r.Limited || r.Remaining != 5 || r.ResetAfter != 0 {
 		sentence(7).broke(f, "given back to a key never seen: %+v", r)
 	}
@@ -115,16 +125,6 @@ func (f *fixture) checkGiveBack() {
 	f.one(p, "old", 5)
 	if r := f.take(store.Charge{Policy: p, Key: "old", Cost: -5, Age: 2 * minute})[0]; r.Limited || r.Remaining != 0 {
 		sentence(7).broke(f, "what was taken long ago counts no more, and yet comes back: %+v", r)
-	}
-	// In a group that is refused it is not made, and does not refuse.
-	f.one(full, "k", 1)
-	f.one(p, "k", 5)
-	rs := f.take(store.Charge{Policy: p, Key: "k", Cost: -2}, store.Charge{Policy: full, Key: "k", Cost: 1})
-	if rs[0].Limited || rs[0].Remaining != 0 || !rs[1].Limited {
-		sentence(7).broke(f, "given back in a refused group: %+v", rs)
-	}
-	if n := f.one(p, "k", 0).Remaining; n != 0 {
-		sentence(1).broke(f, "a refused group gave back %d", n)
 	}
 }
 
