@@ -42,11 +42,17 @@ var rules = map[string]rule{
 		outside: []string{"github.com/go-chi/chi/v5"},
 	},
 	"store/redisstore": {
-		inside:  []string{"algorithms", "store", "internal/twin"},
+		inside:  []string{"algorithms", "store", "internal/goredis", "internal/twin"},
+		outside: []string{"github.com/redis/go-redis/v9"},
+	},
+	"store/cellstore/celltest": {outside: []string{"github.com/alicebob/miniredis/v2"}},
+	"store/cellstore": {
+		inside:  []string{"algorithms", "store", "internal/goredis"},
 		outside: []string{"github.com/redis/go-redis/v9"},
 	},
 	"adapters":          {}, // tests of both
 	"internal/casetest": {inside: []string{"algorithms", "store", "store/storetest", "internal/twin"}},
+	"internal/goredis":  {outside: []string{"github.com/redis/go-redis/v9"}},
 	"internal/layout":   {},
 	"internal/redistest": {
 		inside:  []string{"algorithms", "store", "store/storetest", "internal/twin"},
