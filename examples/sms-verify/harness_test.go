@@ -75,6 +75,12 @@ type bench struct {
 // newBench makes a server that believes the named proxies.
 func newBench(t *testing.T, proxies ...string) *bench {
 	t.Helper()
+	return newBenchWith(t, func(*config) {}, proxies...)
+}
+
+// newBenchWith makes a server with a config that is changed first.
+func newBenchWith(t *testing.T, change func(*config), proxies ...string) *bench {
+	t.Helper()
 	b := &bench{
 		t:      t,
 		clock:  &fakeClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
@@ -89,7 +95,7 @@ func newBench(t *testing.T, proxies ...string) *bench {
 			t.Fatal(err)
 		}
 	}
-	s, err := newServer(config{
+	c := config{
 		store:   memstore.New(memstore.Config{Clock: b.clock.Now}),
 		trust:   trust,
 		region:  "US",
@@ -97,7 +103,9 @@ func newBench(t *testing.T, proxies ...string) *bench {
 		codes:   b.codes,
 		logger:  slog.New(slog.NewTextHandler(b.log, nil)),
 		baseURL: "http://127.0.0.1:8080",
-	})
+	}
+	change(&c)
+	s, err := newServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}

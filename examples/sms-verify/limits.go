@@ -55,12 +55,13 @@ var limitTable = []limitRow{
 // It is by address only: a phone's owner is not who asks for codes to it.
 var ban = algorithms.Ban{Strikes: 100, Within: 10 * time.Minute, For: time.Hour}
 
-// rulesFor are the rules of a route, with the key of each subject.
+// rulesFor are the rules of a route for those subjects that have a key here.
 func rulesFor(route string, keys map[subject]keyfunc.Func) ([]middleware.Rule, error) {
 	var rules []middleware.Rule
 	var errs []error
 	for _, row := range limitTable {
-		if row.route != route {
+		key, ok := keys[row.per]
+		if row.route != route || !ok {
 			continue
 		}
 		policy, err := algorithms.NewPolicy(row.policy, algorithms.GCRA{}, row.limit)
@@ -68,7 +69,7 @@ func rulesFor(route string, keys map[subject]keyfunc.Func) ([]middleware.Rule, e
 			errs = append(errs, fmt.Errorf("limit %s: %w", row.policy, err))
 			continue
 		}
-		rules = append(rules, middleware.Rule{Policy: policy, Key: keys[row.per]})
+		rules = append(rules, middleware.Rule{Policy: policy, Key: key})
 	}
 	return rules, errors.Join(errs...)
 }

@@ -64,6 +64,7 @@ type options struct {
 	trust  keyfunc.Trust
 	redis  func() redis.UniversalClient // makes a client; nil without -redis
 	secret []byte                       // of the codes in Redis
+	cell   func() redis.UniversalClient // likewise, to a server with redis-cell; nil without -cell
 }
 
 // secretVariable is of the environment: a command line can be read by every user
@@ -88,6 +89,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	})
 	redisURL := fs.String("redis", "", "keep limits and codes in the Redis at this `URL`, such as redis://localhost:6379/0, for several processes; "+
 		secretVariable+" in the environment must have a secret that they share")
+	cellURL := fs.String("cell", "", "decide the limits by address with the module redis-cell of the Redis at this `URL`; they are then no part of the decision on the phone")
 	var proxies []string
 	fs.Func("trusted-proxy", "`CIDRs` of proxies whose X-Forwarded-For is believed, comma separated; may be repeated", func(s string) error {
 		cidrs := strings.Split(s, ",")
@@ -118,12 +120,17 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	}
 	if *redisURL != "" { // not read by fs, whose errors show a value with its password
 		var errRedis error
-		opts.redis, errRedis = parseRedis(*redisURL)
+		opts.redis, errRedis = parseRedis("-redis", *redisURL)
 		opts.secret = []byte(os.Getenv(secretVariable))
 		if len(opts.secret) < minSecret {
 			errRedis = errors.Join(errRedis, fmt.Errorf("-redis needs %s in the environment, the same for all processes: at least %d bytes, such as openssl rand -hex 32 gives; it has %d", secretVariable, minSecret, len(opts.secret)))
 		}
 		err = errors.Join(err, errRedis)
+	}
+	if *cellURL != "" {
+		var errCell error
+		opts.cell, errCell = parseRedis("-cell", *cellURL)
+		err = errors.Join(err, errCell)
 	}
 	return opts, err
 }
@@ -159,6 +166,13 @@ func serve(ctx context.Context, opts options, stdout, stderr io.Writer) error {
 		defer client.Close() // after the last request; there is nothing to lose
 		c.codes = &codes{opts.secret, redisVault{client}}
 		if c.store, err = redisStore(client); err != nil {
+			return errors.Join(err, ln.Close())
+		}
+	}
+	if opts.cell != nil {
+		client := opts.cell()
+		defer client.Close()
+		if c.cell, err = cellStore(ctx, client, logger); err != nil {
 			return errors.Join(err, ln.Close())
 		}
 	}

@@ -28,17 +28,18 @@ const (
 // panics for the wrong values of some.
 var redisOptions = []string{"addr", "db", "dial_timeout", "master_name", "password", "read_timeout", "username", "write_timeout"}
 
-// parseRedis reads the value of -redis. What it returns makes a client, without
-// connecting. An error tells no part of the value that can be a password.
-func parseRedis(value string) (connect func() redis.UniversalClient, err error) {
+// parseRedis reads the value of a flag, -redis or -cell. What it returns makes a
+// client, without connecting. An error tells no part of the value that can be a
+// password.
+func parseRedis(flag, value string) (connect func() redis.UniversalClient, err error) {
 	u, err := url.Parse(value)
 	if err != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
 		// The cause would quote what it stumbled over.
-		return nil, redisError(value, errors.New("is not a URL; in a password, special characters are written as %XX"))
+		return nil, redisError(flag, value, errors.New("is not a URL; in a password, special characters are written as %XX"))
 	}
 	for name := range maps.Keys(u.Query()) {
 		if !slices.Contains(redisOptions, name) {
-			return nil, redisError(value, fmt.Errorf("the option %q is none of %s", name, strings.Join(redisOptions, ", ")))
+			return nil, redisError(flag, value, fmt.Errorf("the option %q is none of %s", name, strings.Join(redisOptions, ", ")))
 		}
 	}
 	scheme, kind, _ := strings.Cut(u.Scheme, "+")
@@ -54,14 +55,14 @@ func parseRedis(value string) (connect func() redis.UniversalClient, err error) 
 		err = errors.New("must begin with redis://, redis+cluster:// or redis+sentinel://, or with rediss in the place of redis for TLS")
 	}
 	if err != nil {
-		return nil, redisError(value, err)
+		return nil, redisError(flag, value, err)
 	}
 	return connect, nil
 }
 
 // redisError names the flag and its value, without a password and without what
 // comes after a "?", which may be one.
-func redisError(value string, reason error) error {
+func redisError(flag, value string, reason error) error {
 	shown := value
 	if at := strings.LastIndex(value, "@"); at >= 0 {
 		shown = "***" + value[at:]
@@ -70,7 +71,7 @@ func redisError(value string, reason error) error {
 		}
 	}
 	shown, _, _ = strings.Cut(shown, "?")
-	return fmt.Errorf("-redis %q: %w", shown, reason)
+	return fmt.Errorf("%s %q: %w", flag, shown, reason)
 }
 
 func singleClient(u *url.URL) (func() redis.UniversalClient, error) {

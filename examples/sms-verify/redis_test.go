@@ -18,7 +18,7 @@ const testSecret = "0123456789abcdef"
 func TestParseRedis(t *testing.T) {
 	open := func(value string) redis.UniversalClient {
 		t.Helper()
-		connect, err := parseRedis(value)
+		connect, err := parseRedis("-redis", value)
 		if err != nil {
 			t.Fatalf("%s: %v", value, err)
 		}

@@ -14,10 +14,11 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// config is what a server is made of. All fields but trust and region are
+// config is what a server is made of. All fields but cell, trust and region are
 // needed.
 type config struct {
 	store   store.Store
+	cell    store.Store // of the limits by address; nil: one decision with the others
 	codes   *codes
 	trust   keyfunc.Trust // whose word is taken for a client's address
 	region  string        // of phone numbers without a country code
@@ -29,8 +30,8 @@ type config struct {
 // server sends codes and checks them.
 type server struct {
 	config
-	limitCodes    *middleware.Middleware
-	limitVerifies *middleware.Middleware
+	limitCodes    func(http.Handler) http.Handler
+	limitVerifies func(http.Handler) http.Handler
 }
 
 // newServer makes a server. It starts nothing.
@@ -42,10 +43,27 @@ func newServer(c config) (*server, error) {
 	return s, errors.Join(errCodes, errVerifies)
 }
 
-// limits is the middleware of a route.
-func (s *server) limits(route string) (*middleware.Middleware, error) {
+// limits are the limits of a route, and the ban. With a cell, which decides one
+// charge at a time, the limit by address stands before the others and is charged
+// also where one of those refuses.
+func (s *server) limits(route string) (func(http.Handler) http.Handler, error) {
 	address := keyfunc.IP(s.trust)
-	rules, err := rulesFor(route, map[subject]keyfunc.Func{perPhone: phoneKey, perAddress: address})
+	keys := map[subject]keyfunc.Func{perPhone: phoneKey, perAddress: address}
+	before := func(next http.Handler) http.Handler { return next }
+	if s.cell != nil {
+		delete(keys, perPhone)
+		rules, err := rulesFor(route, keys)
+		if err != nil {
+			return nil, err
+		}
+		first, err := middleware.New(middleware.Config{Store: s.cell, Rules: rules, Denied: denied, Failed: s.failed, Logger: s.logger})
+		if err != nil {
+			return nil, err
+		}
+		before = first.Handler
+		keys = map[subject]keyfunc.Func{perPhone: phoneKey}
+	}
+	rules, err := rulesFor(route, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -53,17 +71,21 @@ func (s *server) limits(route string) (*middleware.Middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	return middleware.New(middleware.Config{
+	m, err := middleware.New(middleware.Config{
 		Store: s.store, Rules: rules, Ban: ban, BanKey: address,
 		Denied: denied, Failed: s.failed, Logger: s.logger,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return func(next http.Handler) http.Handler { return before(m.Handler(next)) }, nil
 }
 
 // handler serves all routes.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(routeCodes, decode(s.region, s.limitCodes.Handler(http.HandlerFunc(s.sendCode)), "phone"))
-	mux.Handle(routeVerifications, decode(s.region, s.limitVerifies.Handler(http.HandlerFunc(s.verify)), "phone", "code"))
+	mux.Handle(routeCodes, decode(s.region, s.limitCodes(http.HandlerFunc(s.sendCode)), "phone"))
+	mux.Handle(routeVerifications, decode(s.region, s.limitVerifies(http.HandlerFunc(s.verify)), "phone", "code"))
 	mux.HandleFunc("GET /{$}", s.index)
 	// A page of another site must not have its visitors' browsers ask for codes.
 	return http.NewCrossOriginProtection().Handler(mux)

@@ -13,7 +13,7 @@ import (
 
 func newClient(t *testing.T, addr string) redis.UniversalClient {
 	t.Helper()
-	connect, err := parseRedis("redis://" + addr + "?" + patient)
+	connect, err := parseRedis("-redis", "redis://"+addr+"?"+patient)
 	if err != nil {
 		t.Fatal(err)
 	}
