@@ -82,7 +82,7 @@ func meterDecide(dst, s State, now int64, p []int64, cost, age int64) (State, Re
 		over = level - (full - unit)
 		r.Limited = over > 0
 	default:
-		next = level - meterStillThere(-max(cost, -burst)*unit, level, max(age, 0), p)
+		next = level - meterStillThere(-max(cost, -burst)*unit, level, max(age, 0)-max(0, now-at), p)
 	}
 	r.Remaining = (full - next) / unit
 	if over > 0 {
@@ -125,11 +125,12 @@ func meterLoad(s State, now int64, p []int64) (level, at int64) {
 	return level - ticks*drain, at + ticks*tick
 }
 
-// meterStillThere is how many of back parts, taken age µs ago, are certain to
-// count still: the oldest drain first, so never more than the level.
+// meterStillThere is how many of back parts, taken age µs before the last tick
+// (after it, where age is negative), are certain to count still: the oldest drain
+// first, so never more than the level.
 func meterStillThere(back, level, age int64, p []int64) int64 {
 	drain, tick := p[meterDrain], p[meterTick]
-	ticks := ceilDiv(age, tick)
+	ticks := ceilDiv(max(age, 0), tick)
 	if ticks >= ceilDiv(back, drain) {
 		return 0
 	}

@@ -85,6 +85,11 @@ func ParseLimit(s string) (Limit, error) {
 // The error is one or more *[FieldError], joined: all mistakes in all limits,
 // with the position in Field ("Limits[1]", from 0) and that limit's text in
 // Value. No limit at all, an empty one and the same one twice are mistakes.
+//
+// Each needs a policy of its own name. Make that from the period and not from the
+// place in the text, so that it goes on counting where another order is written:
+//
+//	name := fmt.Sprintf("posts-%gs", l.Period.Seconds())
 func ParseLimits(s string) ([]Limit, error) {
 	var limits []Limit
 	var errs []error
@@ -151,6 +156,7 @@ func parseCount(s string) (int64, error) {
 const day = 24 * time.Hour
 
 func parsePeriod(s string) (time.Duration, error) {
+	written := s
 	if s != "" && (s[0] < '0' || s[0] > '9') && s[0] != '+' && s[0] != '-' && s[0] != '.' {
 		s = "1" + s // a bare unit
 	}
@@ -163,7 +169,7 @@ func parsePeriod(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf(`%q is not a duration such as "1m", "1h30m" or "7d"`, s)
+		return 0, fmt.Errorf(`%q is not a duration such as "1m", "1h30m" or "7d"`, written)
 	}
 	return d, nil
 }

@@ -1,6 +1,9 @@
 package algorithms
 
-import _ "embed"
+import (
+	_ "embed"
+	"errors"
+)
 
 // SlidingCounter lets about Count units through in any Period, from two numbers:
 // it takes what was used in the last whole window of the clock as spread evenly
@@ -29,11 +32,12 @@ func (SlidingCounter) Name() string { return "sliding-counter" }
 
 // Params compiles l: count and period.
 func (SlidingCounter) Params(l Limit) ([]int64, error) {
-	if err := checkWindow(l); err != nil {
-		return nil, err
+	err := checkWindow(l)
+	if l.Period > 0 && l.Count > l.Period.Microseconds() {
+		err = errors.Join(err, &FieldError{"Limit.Count", l.Count, "must be at most one unit a microsecond"})
 	}
-	if l.Count > l.Period.Microseconds() {
-		return nil, &FieldError{"Limit.Count", l.Count, "must be at most one unit a microsecond"}
+	if err != nil {
+		return nil, err
 	}
 	return []int64{l.Count, l.Period.Microseconds()}, nil
 }

@@ -1,6 +1,9 @@
 package algorithms
 
-import "sort"
+import (
+	"errors"
+	"sort"
+)
 
 // SlidingLog lets Count units through in any Period, exactly: it remembers when
 // it let each unit in, and a unit makes room again a Period later. In Redis the
@@ -33,11 +36,12 @@ func (SlidingLog) Name() string { return "sliding-log" }
 // Params compiles l: count, period, and how many that have left may go beside as
 // many as come in; how much older than it was a charge may seem (µs).
 func (SlidingLog) Params(l Limit) ([]int64, error) {
-	if err := checkWindow(l); err != nil {
-		return nil, err
-	}
+	err := checkWindow(l)
 	if l.Count > MaxLog {
-		return nil, &FieldError{"Limit.Count", l.Count, "must be at most 10000: a log keeps a number for each unit; SlidingCounter and GCRA do with two or three"}
+		err = errors.Join(err, &FieldError{"Limit.Count", l.Count, "must be at most 10000: a log keeps a number for each unit; SlidingCounter and GCRA do with two or three"})
+	}
+	if err != nil {
+		return nil, err
 	}
 	return []int64{l.Count, l.Period.Microseconds(), logSpare, grace}, nil
 }

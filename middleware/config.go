@@ -41,7 +41,8 @@ type Rule struct {
 	// Pace makes the rule a queue: a request that is let in is held until what was
 	// let in before it has drained, so that requests go on one after the other, at
 	// the policy's rate and not in a burst. The policy needs a bucket without
-	// steps, such as [algorithms.LeakyBucket]. Its Burst is the room of the queue,
+	// steps, such as [algorithms.LeakyBucket], and the store exact times, which
+	// cellstore has not. Its Burst is the room of the queue,
 	// the one whose turn it is included: a request that does not fit is refused, and
 	// none is held for longer than (Burst − 1) × Period / Count. A held request
 	// keeps its connection; choose a Burst with which that time is well below the
@@ -157,7 +158,7 @@ func (c *Config) check() error {
 		if rule.Key == nil {
 			bad(field("Key"), nil, "is missing; keyfunc.IP(keyfunc.Trust{}) limits each address, keyfunc.Const all together")
 		}
-		rule.checkPace(func(value any, reason string) { bad(field("Pace"), value, reason) })
+		rule.checkPace(c.Store, func(value any, reason string) { bad(field("Pace"), value, reason) })
 		if rule.Policy == nil {
 			bad(field("Policy"), nil, "is missing; algorithms.NewPolicy makes one, and gives nil with an error")
 			continue

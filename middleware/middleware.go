@@ -69,13 +69,15 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 	}
 	n := &node{Context: ctx, by: m}
 	err := m.decide(r, n)
+	if err != nil {
+		m.log.report(ctx, err)
+	}
 	var held time.Duration
-	if n.decision.Delay > 0 {
+	if n.decision.Delay > 0 { // and so err is nil
 		held, err = hold(ctx, n.decision.Delay)
 	}
 	n.show(w.Header(), held)
 	if err != nil {
-		m.log.report(ctx, err)
 		m.failed(w, r, err)
 		return r, false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/store"
 )
 
 // turn is how long a request that d lets in has to wait: until the latest of its
@@ -49,9 +50,12 @@ func later(r algorithms.Result, by time.Duration) algorithms.Result {
 }
 
 // checkPace reports what keeps rule from holding requests.
-func (rule *Rule) checkPace(bad func(value any, reason string)) {
+func (rule *Rule) checkPace(s store.Store, bad func(value any, reason string)) {
 	if !rule.Pace {
 		return
+	}
+	if !isNil(s) && store.Resolution(s) > time.Millisecond {
+		bad(true, fmt.Sprintf("needs a store that tells turns apart, and this one rounds times to %v; use redisstore or memstore", store.Resolution(s)))
 	}
 	if rule.Shadow {
 		bad(true, "can't be set with Shadow, which holds nothing; leave one of them out")

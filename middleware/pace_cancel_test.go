@@ -60,7 +60,7 @@ func TestPaceCancel(t *testing.T) {
 		timed, cancel := context.WithTimeout(context.Background(), second)
 		defer cancel()
 		w := serve(h, func(r *http.Request) { *r = *r.WithContext(timed) })
-		if err := <-seen; w.Code != 503 || !errors.Is(err, context.DeadlineExceeded) || strings.Count(log.String(), "\n") != 1 {
+		if err := <-seen; w.Code != 503 || !errors.Is(err, context.DeadlineExceeded) || log.Len() > 0 { // it was decided
 			t.Errorf("%d, %v, the log: %s", w.Code, err, &log)
 		}
 	})

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
 	"github.com/weirgo/weir/middleware"
+	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/memstore"
 )
 
@@ -228,4 +230,23 @@ func TestPaceNested(t *testing.T) {
 			{cost: 1, code: 200, answered: 30 * second, headers: map[string]string{"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "3570"}},
 		})
 	})
+}
+
+// seconds is a store that tells times in seconds.
+type seconds struct{ store.Store }
+
+func (seconds) Resolution() time.Duration { return time.Second }
+
+// Where times are rounded to seconds, turns can't be told apart.
+func TestPaceNeedsExactTimes(t *testing.T) {
+	p, err := algorithms.NewPolicy("p", algorithms.LeakyBucket{}, algorithms.PerSecond(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []store.Store{seconds{memstore.New(memstore.Config{})}, store.Prefix(seconds{memstore.New(memstore.Config{})}, "p")} {
+		_, err = middleware.New(middleware.Config{Store: s, Rules: []middleware.Rule{{Policy: p, Key: keyfunc.Const("k"), Pace: true}}})
+		if mistake := (*middleware.FieldError)(nil); !errors.As(err, &mistake) || mistake.Field != "Rules[0].Pace" {
+			t.Errorf("%v", err)
+		}
+	}
 }

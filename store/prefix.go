@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 )
@@ -50,6 +51,9 @@ func (p *prefixed) Validate(policies ...*algorithms.Policy) error {
 	}
 	return errors.Join(p.wrong, p.store.Validate(policies...))
 }
+
+// Resolution is the store's.
+func (p *prefixed) Resolution() time.Duration { return Resolution(p.store) }
 
 // Take has the store decide the same group under longer keys.
 func (p *prefixed) Take(ctx context.Context, charges []Charge, results []algorithms.Result) error {

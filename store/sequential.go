@@ -81,6 +81,9 @@ func (s *sequential) Validate(policies ...*algorithms.Policy) error {
 	return errors.Join(errs...)
 }
 
+// Resolution is the store's.
+func (s *sequential) Resolution() time.Duration { return Resolution(s.store) }
+
 // Take makes the charges one by one.
 func (s *sequential) Take(ctx context.Context, charges []Charge, results []algorithms.Result) error {
 	if err := Check(ctx, charges, results); err != nil {

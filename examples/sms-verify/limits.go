@@ -85,11 +85,14 @@ func phoneKey(r *http.Request) (string, error) {
 	return in.phone, nil
 }
 
-// limitsText is the table, one limit a line.
-func limitsText() string {
+// limitsText is the table, one limit a line, and the ban if there is one.
+func limitsText(bans bool) string {
 	var b strings.Builder
 	for _, row := range limitTable {
 		fmt.Fprintf(&b, "  %-23s  %-7s per %-7s  (%s)\n", row.route, row.limit, row.per, row.policy)
+	}
+	if !bans {
+		return b.String()
 	}
 	fmt.Fprintf(&b, "  %-23s  after %d refusals in %v an address is banned for %v\n", "all of these", ban.Strikes, ban.Within, ban.For)
 	return b.String()

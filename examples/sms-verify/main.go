@@ -89,7 +89,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	})
 	redisURL := fs.String("redis", "", "keep limits and codes in the Redis at this `URL`, such as redis://localhost:6379/0, for several processes; "+
 		secretVariable+" in the environment must have a secret that they share")
-	cellURL := fs.String("cell", "", "decide the limits by address with the module redis-cell of the Redis at this `URL`; they are then no part of the decision on the phone")
+	cellURL := fs.String("cell", "", "decide the limits by address with the module redis-cell of the Redis at this `URL`; they are then no part of the decision on the phone, and nobody is banned")
 	var proxies []string
 	fs.Func("trusted-proxy", "`CIDRs` of proxies whose X-Forwarded-For is believed, comma separated; may be repeated", func(s string) error {
 		cidrs := strings.Split(s, ",")

@@ -43,42 +43,33 @@ func newServer(c config) (*server, error) {
 	return s, errors.Join(errCodes, errVerifies)
 }
 
-// limits are the limits of a route, and the ban. With a cell, which decides one
-// charge at a time, the limit by address stands before the others and is charged
-// also where one of those refuses.
+// limits are the limits of a route, and the ban, as one decision. A cell decides
+// one charge at a time: with one the limit by address stands before the others, is
+// charged also where one of those refuses, and nobody is banned.
 func (s *server) limits(route string) (func(http.Handler) http.Handler, error) {
 	address := keyfunc.IP(s.trust)
-	keys := map[subject]keyfunc.Func{perPhone: phoneKey, perAddress: address}
-	before := func(next http.Handler) http.Handler { return next }
-	if s.cell != nil {
-		delete(keys, perPhone)
-		rules, err := rulesFor(route, keys)
+	if s.cell == nil {
+		ban, err := ban.Policy("ban")
 		if err != nil {
 			return nil, err
 		}
-		first, err := middleware.New(middleware.Config{Store: s.cell, Rules: rules, Denied: denied, Failed: s.failed, Logger: s.logger})
-		if err != nil {
-			return nil, err
-		}
-		before = first.Handler
-		keys = map[subject]keyfunc.Func{perPhone: phoneKey}
+		return s.limit(route, middleware.Config{Store: s.store, Ban: ban, BanKey: address},
+			map[subject]keyfunc.Func{perPhone: phoneKey, perAddress: address})
 	}
-	rules, err := rulesFor(route, keys)
-	if err != nil {
+	before, errBefore := s.limit(route, middleware.Config{Store: s.cell}, map[subject]keyfunc.Func{perAddress: address})
+	after, errAfter := s.limit(route, middleware.Config{Store: s.store}, map[subject]keyfunc.Func{perPhone: phoneKey})
+	return func(next http.Handler) http.Handler { return before(after(next)) }, errors.Join(errBefore, errAfter)
+}
+
+// limit is a middleware of those rules of a route whose subjects have a key here.
+func (s *server) limit(route string, c middleware.Config, keys map[subject]keyfunc.Func) (func(http.Handler) http.Handler, error) {
+	var err error
+	if c.Rules, err = rulesFor(route, keys); err != nil {
 		return nil, err
 	}
-	ban, err := ban.Policy("ban")
-	if err != nil {
-		return nil, err
-	}
-	m, err := middleware.New(middleware.Config{
-		Store: s.store, Rules: rules, Ban: ban, BanKey: address,
-		Denied: denied, Failed: s.failed, Logger: s.logger,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func(next http.Handler) http.Handler { return before(m.Handler(next)) }, nil
+	c.Denied, c.Failed, c.Logger = denied, s.failed, s.logger
+	m, err := middleware.New(c)
+	return m.Handler, err
 }
 
 // handler serves all routes.
@@ -171,7 +162,7 @@ func (s *server) index(w http.ResponseWriter, _ *http.Request) {
 // help says what the server limits and how to try it.
 func (s *server) help() string {
 	const curl = "  curl -i '%s/api/%s' -H 'Content-Type: application/json' -d '%s'\n"
-	return fmt.Sprintf("sms-verify on %s\n\nLimits:\n", s.baseURL) + limitsText() +
+	return fmt.Sprintf("sms-verify on %s\n\nLimits:\n", s.baseURL) + limitsText(s.cell == nil) +
 		"\nGet a code (it is printed where the server runs):\n" +
 		fmt.Sprintf(curl, s.baseURL, "codes", `{"phone":"+12025550142"}`) +
 		"\nCheck it:\n" +

@@ -53,9 +53,16 @@ func Send(ctx context.Context, c Client, cmd redis.Cmder) error {
 	return cmd.Err()
 }
 
+// errUnknown stands for what a server says of a command that it does not know:
+// that has the key in it, which may be personal data.
+var errUnknown = errors.New("ERR unknown command")
+
 // Failure is what a store returns for an error of the client. go-redis reports a
 // deadline of ctx as a time-out of the network.
 func Failure(ctx context.Context, err error) error {
+	if redis.HasErrorPrefix(err, "unknown command") {
+		err = errUnknown
+	}
 	ctxErr := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && ctxErr == nil && !time.Now().Before(deadline) {
 		ctxErr = context.DeadlineExceeded // the connection's timer, set to the same time, was first

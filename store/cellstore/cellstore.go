@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
@@ -103,6 +104,9 @@ func New(client Client, c Config) (*Store, error) {
 	}
 	return s, nil
 }
+
+// Resolution is a second: see [store.Resolution].
+func (s *Store) Resolution() time.Duration { return time.Second }
 
 // Validate refuses more than one policy, algorithms other than GCRA, and limits
 // that the module can't count. The error matches [errors.ErrUnsupported].
@@ -203,8 +207,7 @@ func (s *Store) throttle(ctx context.Context, key string, l limit, quantity int6
 	return parse(cmd.Val())
 }
 
-// failure is what Take returns for an error of the client. What the server says of
-// a command that it does not know has the key in it, which may be personal data.
+// failure is what Take returns for an error of CL.THROTTLE.
 func failure(ctx context.Context, err error) error {
 	if redis.HasErrorPrefix(err, "unknown command") {
 		return ErrNoModule

@@ -23,7 +23,7 @@ func (s *Store) giveBack(ctx context.Context, key string, l limit, cost, age int
 	back -= age * 1000
 	args := []any{nil, nil, 1, key, back / 1_000_000, back % 1_000_000}
 	if _, err := goredis.Run(ctx, s.client, refund, args, newDecision); err != nil {
-		return failure(ctx, err)
+		return goredis.Failure(ctx, err)
 	}
 	return nil
 }

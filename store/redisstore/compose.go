@@ -37,8 +37,11 @@ type known struct {
 var slidingLog = &known{twin.Twin{Params: 4}, algorithms.SlidingLog{}.Name(), nil, nil, true}
 
 func isLog(p *algorithms.Policy) bool {
-	_, ok := p.Algorithm().(algorithms.SlidingLog)
-	return ok
+	switch p.Algorithm().(type) {
+	case algorithms.SlidingLog, *algorithms.SlidingLog:
+		return true
+	}
+	return false
 }
 
 // twin is the twin of p's algorithm.
@@ -57,7 +60,7 @@ func (s *scripts) twin(p *algorithms.Policy) (*known, error) {
 		v, _ = s.twins.LoadOrStore(a.Name(), &known{t, a.Name(), singleScript(t, s.clock, true), singleScript(t, s.clock, false), false})
 	}
 	k := v.(*known)
-	if k.Body != body {
+	if k.Body != body || k.name == slidingLog.name {
 		return nil, fmt.Errorf("weir: policy %s: two algorithms are named %s", p.Name(), a.Name())
 	}
 	if len(p.Params()) < k.Params {

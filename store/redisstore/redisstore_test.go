@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -250,6 +251,55 @@ func TestValidate(t *testing.T) {
 	other := openMini(t, storetest.NewClock())
 	if err := other.Validate(policy(window{"limit = p3"})); err == nil || !strings.Contains(err.Error(), "uses 3 params, and it has 2") {
 		t.Errorf("a script with a param too many: %v", err)
+	}
+}
+
+// impostor has the name of an algorithm that is kept in another form.
+type impostor struct{ window }
+
+func (impostor) Name() string { return algorithms.SlidingLog{}.Name() }
+
+func TestValidateLogs(t *testing.T) {
+	s := openMini(t, storetest.NewClock())
+	for _, c := range []struct {
+		a  algorithms.Algorithm
+		ok bool
+	}{{algorithms.SlidingLog{}, true}, {&algorithms.SlidingLog{}, true}, {impostor{}, false}} {
+		p, err := algorithms.NewPolicy("p", c.a, algorithms.PerMinute(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(p); (err == nil) != c.ok {
+			t.Errorf("%T: %v", c.a, err)
+		}
+		if r, err := store.Take(t.Context(), s, p, "k", 0); (err == nil) != c.ok {
+			t.Errorf("%T: %+v, %v", c.a, r, err)
+		}
+	}
+}
+
+// deaf is a client of a server that does not know a command, and says so with the
+// key in it.
+type deaf struct{}
+
+func (deaf) Process(_ context.Context, cmd redis.Cmder) error {
+	cmd.SetErr(unknownCommand(fmt.Sprintf("ERR unknown command '%s', with args beginning with: '%v' '%v' '%v' ", cmd.Name(), cmd.Args()[1], cmd.Args()[2], cmd.Args()[3])))
+	return cmd.Err()
+}
+
+type unknownCommand string
+
+func (e unknownCommand) Error() string { return string(e) }
+func (unknownCommand) RedisError()     {}
+
+func TestNoKeyInErrors(t *testing.T) {
+	s, err := redisstore.New(deaf{}, redisstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Take(t.Context(), s, gcra(t, "p", algorithms.PerMinute(1)), "+12025550142", 1)
+	if err == nil || strings.Contains(err.Error(), "2025550142") || !strings.Contains(err.Error(), "unknown command") {
+		t.Errorf("%v", err)
 	}
 }
 
