@@ -22,7 +22,9 @@ import (
 // at most Count × (⌈s / Period⌉ + 1) units. Where that is too much, use
 // [SlidingCounter], [SlidingLog] or a bucket.
 //
-// A give-back counts in the window that the charge was made in, and in no other.
+// A give-back counts in the window that the charge was made in, and in no other; of
+// a window that is not Aligned, also if the charge seems up to 10 ms older than it,
+// since the caller's measure of that has a round trip in it.
 // A caller who asks without pause gets Count units each Period. Limit.Burst must
 // be left out.
 type FixedWindow struct {

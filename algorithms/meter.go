@@ -82,7 +82,7 @@ func meterDecide(dst, s State, now int64, p []int64, cost, age int64) (State, Re
 		over = level - (full - unit)
 		r.Limited = over > 0
 	default:
-		next = level - meterStillThere(-max(cost, -burst)*unit, level, max(age, 0)-max(0, now-at), p)
+		next = level - meterStillThere(-max(cost, -burst)*unit, level, max(age, 0)-max(0, now-at)-min(grace, tick/2), p)
 	}
 	r.Remaining = (full - next) / unit
 	if over > 0 {
@@ -127,7 +127,9 @@ func meterLoad(s State, now int64, p []int64) (level, at int64) {
 
 // meterStillThere is how many of back parts, taken age µs before the last tick
 // (after it, where age is negative), are certain to count still: the oldest drain
-// first, so never more than the level.
+// first, so never more than the level. Long ticks, such as the steps of a stepped
+// bucket, have the grace of windows, or the charge that a step is counted from
+// could not be given back.
 func meterStillThere(back, level, age int64, p []int64) int64 {
 	drain, tick := p[meterDrain], p[meterTick]
 	ticks := ceilDiv(max(age, 0), tick)

@@ -63,10 +63,11 @@ else
   if back > burst then back = burst end
   back = back * unit
   if age < 0 then age = 0 end
-  if now > at then -- what was taken after the last tick is all there
-    age = age - (now - at)
-    if age < 0 then age = 0 end
-  end
+  local slack = (tick - tick % 2) / 2
+  if slack > 10000 then slack = 10000 end
+  if now > at then slack = slack + now - at end -- what was taken after the last tick is all there
+  age = age - slack
+  if age < 0 then age = 0 end
   local rest = age % tick
   local drained = ((age - rest) / tick + (rest > 0 and 1 or 0)) * drain
   if drained >= back then back = 0 else back = back - drained end

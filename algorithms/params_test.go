@@ -71,7 +71,10 @@ func TestLimitChange(t *testing.T) {
 func TestCoarseAge(t *testing.T) {
 	p := params(t, algorithms.Limit{Count: 7, Period: year, Burst: 900_000})
 	s, _ := decide(nil, 0, p, 1, 0)
-	if _, r := decide(s, 0, p, -1, 1); r.Remaining != 899_999 {
-		t.Errorf("a unit of 1 µs ago: %+v", r)
+	if _, r := decide(s, 0, p, -1, 10_001); r.Remaining != 899_999 {
+		t.Errorf("a unit of 10 ms and 1 µs ago: %+v", r)
+	}
+	if _, r := decide(s, 0, p, -1, 10_000); r.Remaining != 900_000 {
+		t.Errorf("a unit of 10 ms ago, which may be the caller's way of measuring: %+v", r)
 	}
 }

@@ -20,9 +20,10 @@ func TestSteppedGiveBack(t *testing.T) {
 	for _, c := range []struct{ now, age, want int64 }{
 		{1, 1, 6},                      // 6 of 10 given back, no step yet
 		{minute - 1, minute - 1, 6},    // just before the step
+		{100, 10_100, 6},               // the charge that opened it, as one may measure its age
 		{minute, minute, 4 + 2},        // 4 have gone by the step; of the 6, 2 are certain to be there
-		{minute + 5, 5, 4 + 6},         // taken after the step, as it were
-		{minute + 5, 6, 4 + 2},         // just before it
+		{minute + 5, 5, 4 + 6},         // taken after the step
+		{minute + 5, 10_006, 4 + 2},    // before it
 		{2*minute + 7, minute + 8, 10}, // two steps
 	} {
 		if _, r := a.Decide(nil, taken, c.now, p, -6, c.age); r.Remaining != c.want && c.want < 10 || r.Remaining > 10 {

@@ -6,8 +6,8 @@ import "errors"
 // times that windows make stay exact up to it.
 const maxPeriod = 1 << 51
 
-// grace is how much older than a window, in µs, what is given back to it may
-// seem. The caller measures an age with a round trip in it, so that the charge
+// grace is how much older than a window or a step, in µs, what is given back to it
+// may seem. The caller measures an age with a round trip in it, so that the charge
 // that opened a window can't be told from one just before.
 const grace = 10_000
 

@@ -22,9 +22,12 @@ func TestLongLogs(t *testing.T) {
 		},
 	}
 	if testing.Short() {
-		o.Steps = 800
+		o.Steps = 200
 	}
-	t.Run("miniredis", func(t *testing.T) { storetest.Run(t, openMini, o) })
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, openMini, o)
+	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		storetest.Run(t, openReal(t), o)

@@ -29,9 +29,22 @@ func openMini(t *testing.T, clock *storetest.Clock) store.Store {
 }
 
 func TestMiniRun(t *testing.T) {
-	storetest.Run(t, openMini, storetest.Options{Algorithms: casetest.Algorithms()})
+	t.Parallel()
+	storetest.Run(t, openMini, runOptions(400))
+}
+
+// runOptions are for all algorithms: so many random groups, or a fifth in short
+// mode.
+func runOptions(steps int) storetest.Options {
+	if testing.Short() {
+		steps /= 5
+	}
+	return storetest.Options{Algorithms: casetest.Algorithms(), Steps: steps}
 }
 
 func TestMiniVectors(t *testing.T) { casetest.Vectors(t, openMini) }
 
-func TestMiniCases(t *testing.T) { casetest.Cases(t, openMini) }
+func TestMiniCases(t *testing.T) {
+	t.Parallel()
+	casetest.Cases(t, openMini)
+}

@@ -26,7 +26,7 @@ func openReal(t *testing.T) casetest.Open {
 
 func TestRealRun(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, openReal(t), storetest.Options{Algorithms: casetest.Algorithms()})
+	storetest.Run(t, openReal(t), runOptions(1500))
 }
 
 // With a clock of the caller's, life times run by the server's: here it is the
@@ -38,7 +38,7 @@ func TestRealRunByCallersClock(t *testing.T) {
 		s.Do(t, "FLUSHALL")
 		s.Follow(t, clock)
 		return newStore(t, s.Addr, redisstore.Config{Clock: clock.Now})
-	}, storetest.Options{Algorithms: casetest.Algorithms()})
+	}, runOptions(500))
 }
 
 func TestRealVectors(t *testing.T) {

@@ -80,6 +80,8 @@ func (tr *trace) checkBound() {
 			if tr.rnd.IntN(8) == 0 {
 				now += tr.rnd.Int64N(1 + r.ResetAfter.Microseconds())
 			}
+		} else if tr.rnd.IntN(8) == 0 { // what is left is taken at the very end, and then what is new
+			now += max(0, r.ResetAfter.Microseconds()-1)
 		}
 		if now > 1<<52 {
 			break
