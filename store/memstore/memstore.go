@@ -18,7 +18,7 @@ import (
 )
 
 // DefaultMaxKeys is how many keys a Store keeps where Config does not say: about
-// 140 MB of them.
+// 140 MB of them. A sliding log takes about ten bytes more for each unit it holds.
 const DefaultMaxKeys = 1 << 20
 
 // ErrFull is returned where a new key would have to push out one that is
