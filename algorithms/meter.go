@@ -11,7 +11,8 @@ package algorithms
 // at (µs). unit is kept because it changes with the limit.
 //
 // A level drains from at on and at moves by whole ticks only, so that polling
-// loses nothing. An empty meter is not kept at all.
+// loses nothing. An empty meter is not kept at all; what comes in the tick in which
+// it will be empty begins to drain when it comes.
 
 // meter's params.
 const (
@@ -76,6 +77,9 @@ func meterDecide(dst, s State, now int64, p []int64, cost, age int64) (State, Re
 		need := cost * unit
 		if r.Limited = need > full-level; !r.Limited {
 			next = level + need
+			if unit > 1 && level < drain {
+				at = max(at, now) // what was there has drained by the next tick, maybe by now: nothing is credited twice
+			}
 		}
 		over = next - (full - need)
 	case cost == 0:

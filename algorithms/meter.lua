@@ -53,7 +53,12 @@ if cost > burst then
   limited, retry = true, -1
 elseif cost > 0 then
   local room = full - cost * unit
-  if level > room then limited = true else after = level + cost * unit end
+  if level > room then
+    limited = true
+  else
+    after = level + cost * unit
+    if tick > 1 and unit > 1 and level < drain and at < now then at = now end
+  end
   over = after - room
 elseif cost == 0 then
   over = level - (full - unit)
