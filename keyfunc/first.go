@@ -18,11 +18,10 @@ import (
 // A caller who can choose which part answers has a budget in each: put only
 // what is authenticated in front of something weaker.
 //
-// If a part is nil the Func always gives an error that names it, counted from
-// 0, and doesn't wrap ErrNoKey.
+// A part that is nil, or no parts at all, is a mistake ([Validate]).
 func First(parts ...Func) Func {
-	if err := nilPart("First", parts); err != nil {
-		return func(*http.Request) (string, error) { return "", err }
+	if err := checkParts("First", parts...); err != nil {
+		return mistake(err)
 	}
 	parts = append([]Func(nil), parts...) // the caller may reuse its slice
 	places := make([]string, len(parts))

@@ -38,6 +38,9 @@ func TestIPOfPeer(t *testing.T) {
 		{"[64:ff9b::cb00:7107]:80", "64:ff9b::cb00:7107"},
 		{"64:ff9b::203.0.113.7", "64:ff9b::cb00:7107"},
 		{"[64:ff9b:1::1]:80", "64:ff9b:1::/64"}, // outside the /96
+		{"0.0.0.0:80", ""},
+		{"[::]:80", ""},
+		{"[::ffff:0.0.0.0]:80", ""},
 		{"@", ""},
 		{"", ""},
 		{"/run/weir.sock", ""},
@@ -96,7 +99,11 @@ func TestIPBehindProxies(t *testing.T) {
 		{"garbage on another line", "10.0.0.2:1", []string{"203.0.113.9", "_hidden", "10.0.0.3"}, "10.0.0.2"},
 		{"garbage left of the client", "10.0.0.2:1", []string{"x, 203.0.113.9"}, "203.0.113.9"},
 		{"zoned IPv4", "10.0.0.2:1", []string{"203.0.113.9%a"}, "10.0.0.2"},
-		{"quoted", "10.0.0.2:1", []string{`"203.0.113.9"`}, "10.0.0.2"},
+		{"quoted", "10.0.0.2:1", []string{`"203.0.113.9"`}, "203.0.113.9"},
+		{"half quoted", "10.0.0.2:1", []string{`"203.0.113.9`}, "10.0.0.2"},
+		{"hidden port", "10.0.0.2:1", []string{`203.0.113.9:_a.b-C`}, "203.0.113.9"},
+		{"nobody", "10.0.0.2:1", []string{"203.0.113.9, 0.0.0.0"}, "10.0.0.2"},
+		{"nobody of IPv6", "10.0.0.2:1", []string{"203.0.113.9, [::]:80"}, "10.0.0.2"},
 	}
 	for _, tt := range tests {
 		r := from(tt.remote, "X-Real-IP: 198.51.100.66", "Forwarded: for=198.51.100.66")
@@ -215,8 +222,8 @@ func TestIPAllocatesTheKeyOnly(t *testing.T) {
 		{"IPv6", none, "[2001:db8:1:2::3]:1234", "", "2001:db8:1:2::/64"},
 		{"zone", none, "[fe80::1%eth0]:1234", "", "fe80::/64"},
 		{"proxied", proxies, "10.0.0.2:1", "198.51.100.1, 203.0.113.7:5, 10.0.0.3", "203.0.113.7"},
-		{"a million commas", proxies, "10.0.0.2:1", "203.0.113.7" + commas, "203.0.113.7"},
-		{"many hops", proxies, "10.0.0.2:1", "203.0.113.7," + hops, "203.0.113.7"},
+		{"a million commas", proxies, "10.0.0.2:1", "203.0.113.7" + commas, "10.0.0.2"},
+		{"many hops", proxies, "10.0.0.2:1", "203.0.113.7," + hops, "10.0.0.2"},
 	}
 	for _, tt := range tests {
 		r := from(tt.remote, "X-Forwarded-For: "+tt.xff)
@@ -287,5 +294,5 @@ func ExampleTrustProxies() {
 	fmt.Println(err)
 	// Output:
 	// weir: cidrs[0] = "10.0.0.5/8": must have no bits set beyond /8: write 10.0.0.0/8 for the range or 10.0.0.5 for the address
-	// weir: cidrs[1] = "0.0.0.0/0": must not trust everybody: clients could then write their own address; name the proxies
+	// weir: cidrs[1] = "0.0.0.0/0": must not trust everybody: clients could then write their own address; name the proxies, or see Proxies.AnyPeer
 }

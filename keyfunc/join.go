@@ -1,7 +1,6 @@
 package keyfunc
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 )
@@ -12,18 +11,14 @@ import (
 //
 // The parts are asked in order, and the first error is returned as it is, so
 // one part without a key, or that skips, decides for the whole. An empty key
-// is [ErrNoKey], and so is a Join of no parts. If a part is nil the Func always
-// gives an error that names it, counted from 0; it doesn't wrap ErrNoKey, as
-// the mistake isn't the caller's.
+// is [ErrNoKey]. A part that is nil, or no parts at all, is a mistake
+// ([Validate]).
 func Join(parts ...Func) Func {
-	if err := nilPart("Join", parts); err != nil {
-		return func(*http.Request) (string, error) { return "", err }
+	if err := checkParts("Join", parts...); err != nil {
+		return mistake(err)
 	}
 	parts = append([]Func(nil), parts...) // the caller may reuse its slice
 	return func(r *http.Request) (string, error) {
-		if len(parts) == 0 {
-			return "", ErrNoKey
-		}
 		var few [8]string // more parts than this cost an allocation
 		keys := few[:0]
 		size := len(parts) - 1
@@ -61,15 +56,4 @@ func writeEscaped(b *strings.Builder, k string) {
 		b.WriteByte(k[i])
 		k = k[i+1:]
 	}
-}
-
-// nilPart reports the first part that is nil. To leave it out would be a
-// silent default: the rule would count by less than its author wrote.
-func nilPart(name string, parts []Func) error {
-	for i, part := range parts {
-		if part == nil {
-			return fmt.Errorf("weir: keyfunc.%s: part %d is nil", name, i)
-		}
-	}
-	return nil
 }

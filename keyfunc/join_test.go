@@ -3,6 +3,7 @@ package keyfunc_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -11,11 +12,11 @@ import (
 	"github.com/weirgo/weir/keyfunc"
 )
 
-// consts are Funcs that give the keys.
+// consts are Funcs that give the keys, also those that are none.
 func consts(keys ...string) []keyfunc.Func {
 	var fs []keyfunc.Func
 	for _, k := range keys {
-		fs = append(fs, keyfunc.Const(k))
+		fs = append(fs, func(*http.Request) (string, error) { return k, nil })
 	}
 	return fs
 }
@@ -34,7 +35,6 @@ func TestJoin(t *testing.T) {
 		{[]string{"|", `\`}, `\||\\`},
 		{[]string{"é|世", "\xff|"}, "é\\|世|\xff\\|"},
 		{strings.Split("abcdefghij", ""), "a|b|c|d|e|f|g|h|i|j"},
-		{nil, ""},
 		{[]string{""}, ""},
 		{[]string{"a", ""}, ""},
 		{[]string{"", "a"}, ""},
@@ -72,13 +72,12 @@ func TestPartErrors(t *testing.T) {
 		{"Join breaks", keyfunc.Join(a, fails(broken)), "", broken},
 		{"Join empty", keyfunc.Join(a, empty), "", keyfunc.ErrNoKey},
 		{"Join in order", keyfunc.Join(missing, fails(broken)), "", keyfunc.ErrNoKey},
-		{"First of none", keyfunc.First(), "", keyfunc.ErrNoKey},
 		{"First alone", keyfunc.First(a), "0:a", nil},
 		{"First of two", keyfunc.First(a, fails(broken)), "0:a", nil},
 		{"First skips", keyfunc.First(missing, fails(keyfunc.ErrSkip), a), "", keyfunc.ErrSkip},
 		{"First breaks", keyfunc.First(fails(broken), a), "", broken},
 		{"First wrapped", keyfunc.First(missing, a), "1:a", nil},
-		{"First empty", keyfunc.First(empty, keyfunc.Const(""), a), "2:a", nil},
+		{"First empty", keyfunc.First(empty, a), "1:a", nil},
 		{"First without", keyfunc.First(missing, empty), "", keyfunc.ErrNoKey},
 	}
 	for _, tt := range tests {
@@ -92,18 +91,18 @@ func TestPartErrors(t *testing.T) {
 	}
 }
 
-func TestNilPart(t *testing.T) {
-	a := keyfunc.Const("a")
-	for want, f := range map[string]keyfunc.Func{
-		"weir: keyfunc.Join: part 2 is nil":  keyfunc.Join(a, a, nil),
-		"weir: keyfunc.Join: part 0 is nil":  keyfunc.Join(nil),
-		"weir: keyfunc.First: part 1 is nil": keyfunc.First(a, nil), // though part 0 has a key
-	} {
-		k, err := f(request("/"))
-		if k != "" || err == nil || err.Error() != want || errors.Is(err, keyfunc.ErrNoKey) {
-			t.Errorf("got %q, %v; want %q", k, err, want)
-		}
-	}
+func TestMistakenParts(t *testing.T) {
+	a, none := keyfunc.Const("a"), keyfunc.Const("")
+	wantMistakes(t, keyfunc.Join(a, a, nil), "keyfunc.Join: parts[2]")
+	wantMistakes(t, keyfunc.Join(nil, a, nil), "keyfunc.Join: parts[0]", "keyfunc.Join: parts[2]")
+	wantMistakes(t, keyfunc.Join(), "keyfunc.Join: parts")
+	wantMistakes(t, keyfunc.First(), "keyfunc.First: parts")
+	wantMistakes(t, keyfunc.First(a, nil), "keyfunc.First: parts[1]") // though part 0 has a key
+	wantMistakes(t, keyfunc.Join(none, keyfunc.First(a, none), nil),
+		"keyfunc.Const: key", "keyfunc.Const: key", "keyfunc.Join: parts[2]")
+	wantMistakes(t, nil, "keyfunc.Func")
+	wantMistakes(t, keyfunc.Join(a, keyfunc.Route))
+	wantMistakes(t, fails(errors.New("a failure is no mistake")))
 }
 
 func TestPartsAreCopied(t *testing.T) {

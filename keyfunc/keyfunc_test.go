@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
 )
 
@@ -29,6 +30,47 @@ func from(remote string, lines ...string) *http.Request {
 	return r
 }
 
+// wantMistakes holds what Validate says of f, and what f says to any request, to
+// one FieldError for each of fields.
+func wantMistakes(t *testing.T, f keyfunc.Func, fields ...string) {
+	t.Helper()
+	err := keyfunc.Validate(f)
+	var got []string
+	for _, err := range flatten(err) {
+		var fe *algorithms.FieldError
+		if !errors.As(err, &fe) || fe.Reason == "" {
+			t.Errorf("%v is no FieldError with a reason", err)
+			continue
+		}
+		got = append(got, fe.Field)
+	}
+	if !slices.Equal(got, fields) {
+		t.Errorf("mistakes in %q, want %q: %v", got, fields, err)
+	}
+	if f == nil || fields == nil {
+		return
+	}
+	if k, ferr := f(request("/")); k != "" || ferr == nil || ferr.Error() != err.Error() || errors.Is(ferr, keyfunc.ErrNoKey) || errors.Is(ferr, keyfunc.ErrSkip) {
+		t.Errorf("a request gets %q, %v; want %v", k, ferr, err)
+	}
+}
+
+// flatten is the errors that err joins.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, err := range joined.Unwrap() {
+		all = append(all, flatten(err)...)
+	}
+	return all
+}
+
 // fails is a Func that gives err.
 func fails(err error) keyfunc.Func {
 	return func(*http.Request) (string, error) { return "", err }
@@ -38,9 +80,7 @@ func TestConst(t *testing.T) {
 	if k, err := keyfunc.Const("all")(request("/")); k != "all" || err != nil {
 		t.Errorf("got %q, %v", k, err)
 	}
-	if k, err := keyfunc.Const("")(request("/")); k != "" || !errors.Is(err, keyfunc.ErrNoKey) {
-		t.Errorf("of nothing: got %q, %v; want ErrNoKey", k, err)
-	}
+	wantMistakes(t, keyfunc.Const(""), "keyfunc.Const: key")
 }
 
 func TestHeader(t *testing.T) {
@@ -58,7 +98,6 @@ func TestHeader(t *testing.T) {
 		{"X-User-ID", []string{"X-User-ID: "}, ""},
 		{"X-User-ID", []string{"X-User-ID:  \t\u00a0"}, ""},
 		{"X-User-ID", []string{"X-User: u1"}, ""},
-		{"", []string{"X-User-ID: u1"}, ""},
 		{"Host", []string{"Host: forged.example"}, "example.com"},
 		{"host", nil, "example.com"},
 	}
@@ -82,7 +121,7 @@ func TestErrorsNameWhatIsMissing(t *testing.T) {
 	}{
 		{keyfunc.Header("X-User-ID"), "header X-User-ID"},
 		{keyfunc.PathValue("id"), "path value id"},
-		{keyfunc.IP(keyfunc.Trust{}), "peer address"},
+		{keyfunc.IP(keyfunc.Trust{}), "client address"},
 	}
 	for _, tt := range tests {
 		r := from("secret-peer", "X-User-ID:  ")
@@ -90,7 +129,7 @@ func TestErrorsNameWhatIsMissing(t *testing.T) {
 		if err == nil || err.Error() != keyfunc.ErrNoKey.Error()+": "+tt.want {
 			t.Errorf("got %v; want ErrNoKey and %q", err, tt.want)
 		}
-		if n := testing.AllocsPerRun(100, func() { tt.f(r) }); n > 0 && tt.want != "peer address" {
+		if n := testing.AllocsPerRun(100, func() { tt.f(r) }); n > 0 && tt.want != "client address" {
 			t.Errorf("%s: %v allocations for a request without a key", tt.want, n)
 		}
 	}

@@ -31,14 +31,14 @@ var rules = map[string]rule{
 	"store":           {inside: []string{"algorithms"}},
 	"store/memstore":  {inside: []string{"algorithms", "store"}},
 	"store/storetest": {inside: []string{"algorithms", "store", "internal/twin"}},
-	"keyfunc":         {inside: []string{"algorithms"}},
-	"middleware":      {inside: []string{"algorithms", "store", "keyfunc"}},
+	"keyfunc":         {inside: []string{"algorithms", "internal/notice"}},
+	"middleware":      {inside: []string{"algorithms", "store", "keyfunc", "internal/notice"}},
 	"adapters/gin": {
-		inside:  []string{"algorithms", "store", "keyfunc", "middleware"},
+		inside:  []string{"algorithms", "store", "keyfunc", "middleware", "internal/notice"},
 		outside: []string{"github.com/gin-gonic/gin"},
 	},
 	"adapters/chi": {
-		inside:  []string{"algorithms", "store", "keyfunc", "middleware"},
+		inside:  []string{"algorithms", "store", "keyfunc", "middleware", "internal/notice"},
 		outside: []string{"github.com/go-chi/chi/v5"},
 	},
 	"store/redisstore": {
@@ -54,6 +54,7 @@ var rules = map[string]rule{
 	"internal/casetest": {inside: []string{"algorithms", "store", "store/storetest", "internal/twin"}},
 	"internal/goredis":  {outside: []string{"github.com/redis/go-redis/v9"}},
 	"internal/layout":   {},
+	"internal/notice":   {},
 	"internal/redistest": {
 		inside:  []string{"algorithms", "store", "store/storetest", "internal/twin"},
 		outside: []string{"github.com/alicebob/miniredis/v2", "github.com/redis/go-redis/v9"},
