@@ -60,7 +60,14 @@ func waitDetail(retryAfter time.Duration) string {
 // who replace it in some cases only. It tells nothing of the cause.
 func DefaultFailed(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Cache-Control", "no-store")
-	if errors.Is(err, keyfunc.ErrNoKey) {
+	switch {
+	case errors.Is(err, ErrBlocked):
+		problem{Status: http.StatusForbidden}.write(w, r)
+		return
+	case errors.Is(err, keyfunc.ErrBodyTooLong):
+		problem{Status: http.StatusRequestEntityTooLarge}.write(w, r)
+		return
+	case errors.Is(err, keyfunc.ErrNoKey):
 		problem{Status: http.StatusBadRequest, Detail: "The request lacks something it must have."}.write(w, r)
 		return
 	}

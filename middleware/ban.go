@@ -21,6 +21,7 @@ func (m *Middleware) strike(r *http.Request, d *Decision) (store.Charge, error) 
 		if key == "" {
 			return store.Charge{}, keyfunc.ErrNoKey
 		}
+		key = keyfunc.Bound(key)
 	case key == "": // the first rule is left out; where it lacks its key, it has said so
 		return store.Charge{}, keyfunc.ErrSkip
 	}

@@ -83,9 +83,19 @@ type Config struct {
 	// the ban. Any other error is a failure, and nothing is charged.
 	BanKey keyfunc.Func
 
-	// Skip lets a request through uncounted and without headers, such as a CORS
-	// preflight. Nil skips nothing.
+	// Skip lets a request through uncounted and without headers for what it is, such
+	// as a CORS preflight. Nil skips nothing.
 	Skip func(*http.Request) bool
+
+	// Exempt lets a request through uncounted and without headers for who sent it,
+	// such as a monitor: [keyfunc.In] goes by address. Its error exempts nobody: who
+	// isn't known is limited. Nil exempts nobody.
+	Exempt keyfunc.Match
+
+	// Block keeps out who it matches, before any charge and with no rate limit in
+	// the answer: Failed gets [ErrBlocked]. Its error goes to Failed too: who isn't
+	// known could be meant. It is asked after Skip and Exempt. Nil blocks nobody.
+	Block keyfunc.Match
 
 	// Denied writes the status and the body of a refusal. The headers are set, and
 	// may be changed. Nil means [DefaultDenied]: 429, with a problem document (RFC
@@ -94,8 +104,10 @@ type Config struct {
 	// DefaultDenied.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 
-	// Failed answers a request that could not be decided. Nil means
-	// [DefaultFailed]: 400 where err is [keyfunc.ErrNoKey] and 503 for the rest.
+	// Failed answers a request that could not be decided, or may not pass for
+	// another reason than a limit. Nil means [DefaultFailed]: 400 where err is
+	// [keyfunc.ErrNoKey], 413 where it is [keyfunc.ErrBodyTooLong], 403 where it is
+	// [ErrBlocked], and 503 for the rest.
 	// err wraps what Rule.Key returned, so that a key function can say why it
 	// found none, to be found here by [errors.As]; for a request that ended while
 	// Pace held it, err wraps its context's error. It may tell of the inside and
@@ -105,7 +117,9 @@ type Config struct {
 
 	// Logger gets failures and Shadow rules that were left out, of each at most
 	// one a second, and at level Debug the requests without a key; never a key.
-	// Nil means [slog.Default].
+	// At level Warn it gets, once each, what looks like a mistake in how the limits
+	// are set up, with a code that docs/warnings.md explains. Nil means
+	// [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -125,6 +139,8 @@ func New(c Config) (*Middleware, error) {
 		ban:    c.Ban,
 		banKey: c.BanKey,
 		skip:   c.Skip,
+		exempt: c.Exempt,
+		block:  c.Block,
 		denied: c.Denied,
 		failed: c.Failed,
 		log:    newFailureLog(c.Logger, "rate limit could not be decided"),
@@ -136,6 +152,8 @@ func New(c Config) (*Middleware, error) {
 	if m.failed == nil {
 		m.failed = DefaultFailed
 	}
+	m.warnings = newWarnings(c.Logger, m.rules)
+	m.warnings.builtInHandler()
 	return m, nil
 }
 
@@ -158,6 +176,7 @@ func (c *Config) check() error {
 		if rule.Key == nil {
 			bad(field("Key"), nil, "is missing; keyfunc.IP(keyfunc.Trust{}) limits each address, keyfunc.Const all together")
 		}
+		checkKey(field("Key"), rule.Key, bad)
 		rule.checkPace(c.Store, func(value any, reason string) { bad(field("Pace"), value, reason) })
 		if rule.Policy == nil {
 			bad(field("Policy"), nil, "is missing; algorithms.NewPolicy makes one, and gives nil with an error")
@@ -175,6 +194,7 @@ func (c *Config) check() error {
 		names[name] = i
 		policies = append(policies, rule.Policy)
 	}
+	checkKey("BanKey", c.BanKey, bad)
 	if c.checkBan(names, bad) {
 		policies = append(policies, c.Ban)
 	}
@@ -184,6 +204,34 @@ func (c *Config) check() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkKey reports what key was made wrongly with.
+func checkKey(field string, key keyfunc.Func, bad func(field string, value any, reason string)) {
+	if key == nil {
+		return
+	}
+	for _, err := range joined(keyfunc.Validate(key)) {
+		if e := (*FieldError)(nil); errors.As(err, &e) {
+			bad(field+": "+e.Field, e.Value, e.Reason)
+		}
+	}
+}
+
+// joined is the errors that err joins, at any depth.
+func joined(err error) []error {
+	if err == nil {
+		return nil
+	}
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, err := range list.Unwrap() {
+		all = append(all, joined(err)...)
+	}
+	return all
 }
 
 // isNil also finds the nil pointer that an interface may hold.

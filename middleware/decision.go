@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/notice"
 	"github.com/weirgo/weir/store"
 )
 
@@ -21,8 +22,9 @@ type Decision struct {
 }
 
 // FromContext is the Decision of the innermost Middleware that let the request
-// of this context pass, or that refused it, in Config.Denied. Without one, as
-// after Config.Skip, ok is false and the Decision is empty, with Refused −1.
+// of this context pass, or that did not, in Config.Denied and Config.Failed.
+// Without one, as after Config.Skip, ok is false and the Decision is empty, with
+// Refused −1.
 //
 // With gin, it is in the context of c.Request.
 func FromContext(ctx context.Context) (Decision, bool) {
@@ -44,21 +46,27 @@ const inlineCharges = 5
 type node struct {
 	context.Context
 	by       *Middleware
+	decided  bool
 	decision Decision
 	shown    algorithms.Result // the strictest of this Middleware and those around it
 	charges  [inlineCharges]store.Charge
 	results  [inlineCharges]algorithms.Result
 }
 
-// Value finds the node by its Middleware, and the innermost node.
+// Value finds the node by its Middleware, the innermost node that has a
+// decision, and who takes notices.
 func (n *node) Value(key any) any {
 	switch k := key.(type) {
 	case innermost:
-		return n
+		if n.decided {
+			return n
+		}
 	case *Middleware:
 		if k == n.by {
 			return n
 		}
+	case notice.Key:
+		return n.by.warnings.notice
 	}
 	return n.Context.Value(key)
 }

@@ -31,8 +31,12 @@ func (l *failureLog) report(ctx context.Context, err error) {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	if errors.Is(err, keyfunc.ErrNoKey) {
+	switch {
+	case errors.Is(err, keyfunc.ErrNoKey):
 		logger.LogAttrs(ctx, slog.LevelDebug, "request without a key", slog.Any("error", err))
+		return
+	case errors.Is(err, ErrBlocked):
+		logger.LogAttrs(ctx, slog.LevelDebug, "request blocked")
 		return
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {

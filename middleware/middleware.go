@@ -27,13 +27,20 @@ type Middleware struct {
 	ban    *algorithms.Policy
 	banKey keyfunc.Func // nil: that of the first rule
 	skip   func(*http.Request) bool
+	exempt keyfunc.Match
+	block  keyfunc.Match
 	denied func(http.ResponseWriter, *http.Request, Decision)
 	failed func(http.ResponseWriter, *http.Request, error)
 	log    *failureLog
 	shadow *failureLog // of its own, so that a rule on trial hides no failure
+
+	warnings *warnings
 }
 
 var errNil = errors.New("weir: the Middleware is nil: New returned an error")
+
+// ErrBlocked is why a request that Config.Block matches may not pass.
+var ErrBlocked = errors.New("weir: the request is blocked")
 
 // Handler limits next. Requests that are refused do not reach it. The
 // ResponseWriter is handed on as it is. If next is nil, those that may pass are
@@ -64,10 +71,11 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 		return r, false
 	}
 	ctx := r.Context()
-	if ctx.Value(m) != nil || m.skips(r) {
+	if ctx.Value(m) != nil || m.passes(r) {
 		return r, true
 	}
 	n := &node{Context: ctx, by: m}
+	r = r.WithContext(n) // for the keys, which it tells whom to give notice to
 	err := m.decide(r, n)
 	if err != nil {
 		m.log.report(ctx, err)
@@ -83,10 +91,10 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 	}
 	if n.decision.Refused >= 0 {
 		setRefusal(w.Header(), n.decision.Results[n.decision.Refused].RetryAfter)
-		m.denied(w, r.WithContext(n), n.decision)
+		m.denied(w, r, n.decision)
 		return r, false
 	}
-	return r.WithContext(n), true
+	return r, true
 }
 
 // Check decides r without writing anything. Unlike Allow it counts the request
@@ -101,23 +109,57 @@ func (m *Middleware) Check(r *http.Request) (Decision, error) {
 	if m == nil {
 		return Decision{Refused: -1}, errNil
 	}
-	if m.skips(r) {
+	if m.passes(r) {
 		return Decision{Refused: -1}, nil
 	}
-	n := &node{Context: r.Context(), by: m}
-	err := m.decide(r, n)
+	ctx := r.Context()
+	n := &node{Context: ctx, by: m}
+	asked := r.WithContext(n)
+	err := m.decide(asked, n)
+	*r = *asked.WithContext(ctx) // a Key may have read the body, and put it back
 	return n.decision, err
 }
 
-func (m *Middleware) skips(r *http.Request) bool { return m.skip != nil && m.skip(r) }
+// passes tells whether r is let through uncounted.
+func (m *Middleware) passes(r *http.Request) bool {
+	if m.skip != nil && m.skip(r) {
+		return true
+	}
+	if m.exempt == nil {
+		return false
+	}
+	exempt, err := m.exempt(r)
+	return exempt && err == nil
+}
 
-// decide fills n's decision.
+// blocks tells why r may not be decided at all.
+func (m *Middleware) blocks(r *http.Request) error {
+	if m.block == nil {
+		return nil
+	}
+	blocked, err := m.block(r)
+	if err == nil && blocked {
+		err = ErrBlocked
+	}
+	return err
+}
+
+// decide fills n's decision. Until it returns, n has none to show to a Key.
 func (m *Middleware) decide(r *http.Request, n *node) error {
+	err := m.ask(r, n)
+	n.decided = true
+	return err
+}
+
+func (m *Middleware) ask(r *http.Request, n *node) error {
 	count := len(m.rules)
 	if m.ban != nil {
 		count++
 	}
 	n.room(count)
+	if err := m.blocks(r); err != nil {
+		return err
+	}
 	d := &n.decision
 	var noKey error
 	charged := 0
@@ -127,6 +169,7 @@ func (m *Middleware) decide(r *http.Request, n *node) error {
 		case err == nil:
 			d.Charges[i] = charge
 			charged++
+			m.warnings.count(i, charge.Key)
 		case errors.Is(err, keyfunc.ErrSkip):
 		case i < len(m.rules) && m.rules[i].Shadow: // left out too: it refuses nothing
 			m.shadow.report(r.Context(), err)
@@ -195,7 +238,7 @@ func (rule *Rule) charge(r *http.Request) (store.Charge, error) {
 	if key == "" {
 		return store.Charge{}, keyfunc.ErrNoKey
 	}
-	c := store.Charge{Policy: rule.Policy, Key: key, Cost: 1}
+	c := store.Charge{Policy: rule.Policy, Key: keyfunc.Bound(key), Cost: 1}
 	if rule.Cost != nil {
 		if c.Cost = rule.Cost(r); c.Cost < 0 {
 			return store.Charge{}, &FieldError{Field: "Cost of policy " + rule.Policy.Name(), Value: c.Cost, Reason: "must not be negative"}

@@ -69,7 +69,7 @@ func TestShadowMistakes(t *testing.T) {
 		log  string
 	}{
 		"no key":        {middleware.Rule{Key: keyfunc.Header("X-User-ID")}, "level=DEBUG"},
-		"an empty key":  {middleware.Rule{Key: keyfunc.Const("")}, "level=DEBUG"},
+		"an empty key":  {middleware.Rule{Key: func(*http.Request) (string, error) { return "", nil }}, "level=DEBUG"},
 		"a failure":     {middleware.Rule{Key: func(*http.Request) (string, error) { return "", errAway }}, "level=ERROR"},
 		"negative cost": {middleware.Rule{Key: keyfunc.Const("k"), Cost: func(*http.Request) int64 { return -1 }}, "level=ERROR"},
 	} {
