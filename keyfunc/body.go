@@ -21,27 +21,27 @@ var ErrBodyTooLong = noKey("the body is too long")
 // Body finds keys in the bodies of requests. [JSON] and [Form] are those of the
 // zero Body.
 //
-// A body is what the client writes. That is good to count what is asked for,
-// such as messages to a phone number, and never who asks, as each new value is
-// a new budget: have a rule by address beside it. The key is the field's text
-// as it stands. Where the handler takes several spellings for one thing, as
-// with the blanks in a phone number, write a [Func] that does so too.
+// A body is what the client writes. A key from it is good for what is asked for,
+// such as a phone number that messages go to, and never for who asks, as each
+// new value is a new budget: have a rule by address beside it. The key is the
+// field's text as it stands. Where the handler takes several spellings for one
+// thing, as with the blanks in a phone number, make them one by [Map].
 //
-// The body is read before anything is decided. A client that waits for "100
-// Continue" is told to go on, and a slow one is waited for, which the server's
-// ReadTimeout must bound. The handler still gets all of it, byte for byte, from
-// r.Body, which is replaced: also if it was too long, or ended in an error.
-// Several Funcs that look into one body read it once. An outer layer that has
-// read some of it must put it back.
+// The body is read before anything is decided: a client that waits for "100
+// Continue" is told to go on, and a slow one is waited for, so the server needs a
+// ReadTimeout. The handler gets the whole body from r.Body, which is replaced,
+// byte for byte and with the error that it ended in, if any, also where there was
+// no key. Several Funcs that look into one body read it once. An outer layer that
+// has read some of it must put that back.
 //
-// The error is [ErrBodyTooLong] for a long body, and also wraps the cause where
-// reading failed. The text of it doesn't have the cause's, which can hold an
-// address. A compressed body, by its Content-Encoding, has no key: decompress
-// it further out and take the header off.
+// The error wraps [ErrNoKey] in all cases. It is [ErrBodyTooLong] for a long
+// body. Where reading failed it also wraps the cause, whose text it leaves out,
+// as that can hold an address. A compressed body, by its Content-Encoding, has no
+// key: decompress it further out and take the header off.
 type Body struct {
-	// Max is the most bytes of a body that are read and kept. A body with more
-	// has no key, and if its Content-Length says so it isn't read at all. To
-	// find a key takes a few times its length besides, for a moment. Zero is
+	// Max is the most bytes of a body that are read and kept. A longer one has no
+	// key, and isn't read at all if its Content-Length says so. To find a key
+	// takes a few times the body's length besides, for a moment. Zero is
 	// DefaultMaxBody; negative is a mistake ([Validate]).
 	Max int64
 }
@@ -72,7 +72,7 @@ func (b Body) read(r *http.Request) ([]byte, error) {
 		return nil, ErrBodyTooLong
 	}
 	k, ok := r.Body.(*keptBody)
-	if !ok || k.begun || k.closed.Load() {
+	if !ok || k.closed.Load() {
 		k = &keptBody{orig: r.Body}
 		r.Body = k
 	}
@@ -88,9 +88,9 @@ func (b Body) read(r *http.Request) ([]byte, error) {
 	return nil, &readError{k.err}
 }
 
-// isCompressed tells whether the body is not the text itself. Not to look and to
-// find no field in the compressed bytes is not enough: they can be made to have
-// one.
+// isCompressed tells whether the body is not the text itself. That compressed
+// bytes look like no form can't be relied on: they can be made to hold a field
+// that isn't in the text.
 func isCompressed(h http.Header) bool {
 	for _, v := range h["Content-Encoding"] {
 		if v = strings.TrimSpace(v); v != "" && !strings.EqualFold(v, "identity") {
@@ -113,13 +113,12 @@ type keptBody struct {
 	orig   io.ReadCloser
 	kept   []byte // of what was read, that which Read has yet to give
 	err    error  // what orig ended in; it isn't read again
-	begun  bool   // Read has given some of kept
 	closed atomic.Bool
 }
 
-// fill reads on until orig has ended or more than limit bytes are kept. No more
-// than limit+1 are allocated, and none because a client only says that they
-// will come, beyond DefaultMaxBody.
+// fill reads on until orig has ended or limit+1 bytes are kept, and allocates no
+// more than that. What a client only says will come is allocated for up to
+// DefaultMaxBody; for more than that it must send half of it.
 func (k *keptBody) fill(limit int, contentLength int64) {
 	for k.err == nil && len(k.kept) <= limit {
 		if len(k.kept) == cap(k.kept) {
@@ -146,7 +145,6 @@ func (k *keptBody) Read(p []byte) (int, error) {
 	}
 	if len(k.kept) > 0 {
 		n := copy(p, k.kept)
-		k.begun = k.begun || n > 0
 		if k.kept = k.kept[n:]; len(k.kept) == 0 {
 			k.kept = nil // let go while the rest is read
 		}
@@ -155,7 +153,6 @@ func (k *keptBody) Read(p []byte) (int, error) {
 	if k.err != nil {
 		return 0, k.err
 	}
-	k.begun = true
 	return k.orig.Read(p)
 }
 

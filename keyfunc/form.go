@@ -50,7 +50,7 @@ func (b Body) Form(name string) Func {
 			return "", err
 		}
 		v := f.Value[name]
-		if len(v) != 1 || count(f.Value, field) > 1 || count(f.File, field) > 0 || strings.TrimSpace(v[0]) == "" {
+		if len(v) == 0 || count(f.Value, field) > 1 || count(f.File, field) > 0 || strings.TrimSpace(v[0]) == "" {
 			return "", missing
 		}
 		return v[0], nil
