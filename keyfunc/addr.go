@@ -21,6 +21,11 @@ func parseAddr(s string) (netip.Addr, bool) {
 	} else if i := strings.IndexByte(s, ':'); i >= 0 && isPort(s[i:]) {
 		s = s[:i] // one colon: what is before it can't be IPv6
 	}
+	// netip allocates its errors, and the peer on a Unix socket, "unknown" and
+	// "_hidden" are no rarity: they don't begin as addresses do.
+	if s == "" || strings.IndexByte("0123456789abcdefABCDEF:", s[0]) < 0 {
+		return netip.Addr{}, false
+	}
 	// The zone goes first: netip would intern the text of each, and a client
 	// can write any.
 	s, zone, zoned := strings.Cut(s, "%")
@@ -83,7 +88,7 @@ func newAddrSet(prefixes []netip.Prefix) addrSet {
 // has tells whether a, unmapped and without a zone, is in s.
 func (s addrSet) has(a netip.Addr) bool {
 	i := sort.Search(len(s), func(i int) bool { return !s[i].last.Less(a) })
-	return i < len(s) && !a.Less(s[i].first) && s[i].first.BitLen() == a.BitLen()
+	return i < len(s) && !a.Less(s[i].first) // IPv4 is before all of IPv6
 }
 
 // everybody tells whether s has every address of a family.

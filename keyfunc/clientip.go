@@ -30,7 +30,7 @@ var errNoAddress = noKey("client address")
 //
 // The error wraps [ErrNoKey] if that leaves no usable address: the peer is on a
 // Unix socket, or the request's RemoteAddr holds none (with or without a port is
-// fine), or 0.0.0.0 or "::".
+// fine), or 0.0.0.0 or "::"; or the client is not within those 4096 bytes.
 func (t Trust) ClientIP(r *http.Request) (netip.Addr, error) {
 	peer, ok := parseAddr(r.RemoteAddr)
 	if !ok {
@@ -84,17 +84,24 @@ func fromSingle(peer netip.Addr, lines []string) netip.Addr {
 // maxList is how much of a list is looked at, in bytes.
 const maxList = 4096
 
-// fromList is the address of the client for whom peer speaks, or else peer. It
-// cuts from the right and keeps nothing, as a client may have sent a header of a
-// million commas.
+// fromList is the address of the client for whom peer speaks, or else peer; and none
+// where the list is too long to know: a client can make the element of a proxy that
+// writes down its Host that long, and must not pass for the proxy. It cuts from the
+// right and keeps nothing, as a client may have sent a header of a million commas.
 func (t Trust) fromList(peer netip.Addr, lines []string) netip.Addr {
 	rfc7239 := t.header == forwarded
 	hop, left := 0, maxList
-	for i := len(lines) - 1; i >= 0 && left > 0; i-- {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if left <= 0 {
+			return netip.Addr{}
+		}
 		rest := lines[i]
 		whole := len(rest) <= left
 		if !whole {
-			rest = rest[len(rest)-left:]
+			// With the comma before the first element in sight, or text to the left of
+			// that would decide whether it is seen.
+			before := strings.TrimSuffix(rest[:len(rest)-left], " ")
+			rest = rest[max(len(before)-1, 0):]
 		}
 		left -= len(rest) + 1 // with the comma that joins lines, or empty ones would cost nothing
 		for more := true; more; {
@@ -102,7 +109,7 @@ func (t Trust) fromList(peer netip.Addr, lines []string) netip.Addr {
 			if comma := lastComma(rest, rfc7239); comma >= 0 {
 				rest, elem = rest[:comma], rest[comma+1:]
 			} else if more = false; !whole {
-				return peer // the rest of this element is out of sight
+				return netip.Addr{} // the rest of this element is out of sight
 			}
 			elem = strings.Trim(elem, " \t")
 			if elem == "" {

@@ -1,10 +1,12 @@
 package keyfunc
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/internal/notice"
 )
 
@@ -33,22 +35,29 @@ func IP(t Trust) Func { return Subnet(t, 32, 64) }
 // the IPv4 address in it, and stands as IPv6, "64:ff9b::cb00:7107": each is
 // another IPv4 client.
 func Subnet(t Trust, v4, v6 int) Func {
-	switch {
-	case v4 < 1 || v4 > 32:
-		return wrong("Subnet: v4", v4, "must be 1 to 32 bits; 32 counts each IPv4 address")
-	case v6 < 1 || v6 > 128:
-		return wrong("Subnet: v6", v6, "must be 1 to 128 bits; 64 is usual, as clients choose the rest")
+	var errs []error
+	bad := func(field string, bits int, reason string) {
+		errs = append(errs, &algorithms.FieldError{Field: "keyfunc.Subnet: " + field, Value: bits, Reason: reason})
+	}
+	if v4 < 1 || v4 > 32 {
+		bad("v4", v4, "must be 1 to 32 bits; 32 counts each IPv4 address")
+	}
+	if v6 < 1 || v6 > 128 {
+		bad("v6", v6, "must be 1 to 128 bits; 64 is usual, as clients choose the rest")
+	}
+	if errs != nil {
+		return mistake(errors.Join(errs...))
 	}
 	noticed := new(atomic.Bool)
 	return func(r *http.Request) (string, error) {
-		a, err := t.ClientIP(r)
-		if err != nil {
-			return "", err
-		}
 		if !noticed.Load() {
 			if c := t.odd(r); c != "" && notice.Send(r.Context(), c) {
 				noticed.Store(true)
 			}
+		}
+		a, err := t.ClientIP(r)
+		if err != nil {
+			return "", err
 		}
 		return subnetKey(a, v4, v6), nil
 	}

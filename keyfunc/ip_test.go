@@ -1,25 +1,18 @@
 package keyfunc_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/notice"
 	"github.com/weirgo/weir/keyfunc"
 )
-
-// trust is TrustProxies where it must work.
-func trust(t testing.TB, cidrs ...string) keyfunc.Trust {
-	t.Helper()
-	tr, err := keyfunc.TrustProxies(cidrs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
 
 func TestIPOfPeer(t *testing.T) {
 	tests := []struct{ remote, want string }{ // want empty: ErrNoKey
@@ -133,144 +126,199 @@ func TestIPOnUnixSocket(t *testing.T) {
 	}
 }
 
-func TestTrustProxies(t *testing.T) {
-	tests := []struct {
-		cidr   string
-		inside string // a peer of the range
-		next   string // a peer outside
-	}{
-		{"10.0.0.0/8", "10.255.255.255", "11.0.0.0"},
-		{"::ffff:10.0.0.0/104", "10.255.255.255", "11.0.0.0"},
-		{"::ffff:0a00:0002", "10.0.0.2", "10.0.0.3"},
-		{"10.0.0.2/32", "10.0.0.2", "10.0.0.3"},
-		{"2001:db8::/32", "2001:db8:ffff::1", "2001:db9::1"},
-		{"2001:db8::1", "2001:db8::1", "2001:db8::2"},
-		{"fe80::/10", "fe80::1%eth0", "fec0::1"},
-	}
-	for _, tt := range tests {
-		f := keyfunc.IP(trust(t, tt.cidr))
-		if k, _ := f(from(tt.inside, "X-Forwarded-For: 203.0.113.9")); k != "203.0.113.9" {
-			t.Errorf("%s doesn't trust %s: %q", tt.cidr, tt.inside, k)
-		}
-		if k, _ := f(from(tt.next, "X-Forwarded-For: 203.0.113.9")); k == "203.0.113.9" {
-			t.Errorf("%s trusts %s", tt.cidr, tt.next)
+// lengths are all that Subnet takes.
+func lengths(yield func(v4, v6 int) bool) {
+	for n := 1; n <= 128; n++ {
+		if !yield(min(n, 32), n) {
+			return
 		}
 	}
 }
 
-func TestTrustProxiesMistakes(t *testing.T) {
-	tests := []struct{ cidr, reason string }{
-		{"", "must be an IP address"},
-		{"proxy.internal", "must be an IP address"},
-		{"10.0.0.2:80", "must be an IP address"},
-		{" 10.0.0.2", "must be an IP address"},
-		{"10.0.0.0/33", "must be a range"},
-		{"10.0.0.0/", "must be a range"},
-		{"10.0.0.0/8,192.0.2.1", "must be a range"},
-		{"fe80::1%eth0", "must have no zone"},
-		{"fe80::%eth0/10", "must have no zone"},
-		{"0.0.0.0/0", "must not trust everybody"},
-		{"10.0.0.0/0", "must not trust everybody"},
-		{"::/0", "must not trust everybody"},
-		{"::ffff:0:0/96", "must not trust everybody"},
-		{"::ffff:0:0/95", "must have at least /96"},
-		{"::ffff:10.0.0.0/8", "must have at least /96"},
-		{"10.0.0.5/8", "write 10.0.0.0/8 for the range or 10.0.0.5 for the address"},
-		{"::ffff:10.0.0.5/104", "write 10.0.0.0/8 for the range or 10.0.0.5"},
-		{"2001:db8::1/64", "write 2001:db8::/64 for the range or 2001:db8::1"},
+func TestSubnet(t *testing.T) {
+	tests := []struct {
+		v4, v6 int
+		remote string
+		want   string
+	}{
+		{32, 64, "203.0.113.7:1", "203.0.113.7"},
+		{31, 64, "203.0.113.7:1", "203.0.113.6/31"},
+		{24, 64, "203.0.113.7:1", "203.0.113.0/24"},
+		{1, 64, "203.0.113.7:1", "128.0.0.0/1"},
+		{1, 64, "10.0.0.1:1", "0.0.0.0/1"},
+		{24, 64, "[::ffff:203.0.113.7%x]:1", "203.0.113.0/24"},
+		{32, 128, "[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2:3:4:5:6"},
+		{32, 127, "[2001:db8:1:2:3:4:5:7]:1", "2001:db8:1:2:3:4:5:6/127"},
+		{32, 127, "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe/127"},
+		{32, 56, "[2001:db8:1:2ff:3:4:5:6]:1", "2001:db8:1:200::/56"},
+		{32, 48, "[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1::/48"},
+		{32, 1, "[2001:db8::1]:1", "::/1"},
+		{32, 1, "[fe80::1%eth0]:1", "8000::/1"},
+		{32, 128, "[fe80::1%eth0]:1", "fe80::1"},
+		{32, 48, "[64:ff9b::203.0.113.7]:1", "64:ff9b::cb00:7107"},
+		{32, 128, "[64:ff9b::203.0.113.7]:1", "64:ff9b::cb00:7107"},
+		{31, 128, "[64:ff9b::203.0.113.7]:1", "64:ff9b::cb00:7106/127"},
+		{24, 48, "[64:ff9b::203.0.113.7]:1", "64:ff9b::cb00:7100/120"},
+		{1, 48, "[64:ff9b::203.0.113.7]:1", "64:ff9b::8000:0/97"},
+		{24, 48, "[64:ff9b::1:203.0.113.7]:1", "64:ff9b::/48"}, // outside the /96
+		{24, 48, "[64:ff9b:1::203.0.113.7]:1", "64:ff9b:1::/48"},
 	}
-	cidrs := []string{"192.0.2.1"}
 	for _, tt := range tests {
-		cidrs = append(cidrs, tt.cidr)
+		wantKey(t, fmt.Sprintf("Subnet(%d, %d)", tt.v4, tt.v6), keyfunc.Subnet(keyfunc.Trust{}, tt.v4, tt.v6), tt.want, tt.remote)
 	}
-	tr, err := keyfunc.TrustProxies(cidrs...)
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || len(joined.Unwrap()) != len(tests) {
-		t.Fatalf("want %d mistakes, got: %v", len(tests), err)
+}
+
+// Two addresses that differ in one bit have one key if that is beyond the
+// length, and two if not.
+func TestSubnetSharesBeyondItsLength(t *testing.T) {
+	flip := func(a netip.Addr, bit int) string {
+		b := a.AsSlice()
+		b[bit/8] ^= 0x80 >> (bit % 8)
+		a, _ = netip.AddrFromSlice(b)
+		return a.String()
 	}
-	for i, tt := range tests {
-		var fe *algorithms.FieldError
-		if err := joined.Unwrap()[i]; !errors.As(err, &fe) {
-			t.Errorf("%T is no FieldError", err)
-		} else if fe.Field != fmt.Sprintf("cidrs[%d]", i+1) || fe.Value != tt.cidr || !strings.Contains(fe.Reason, tt.reason) {
-			t.Errorf("got %v; want cidrs[%d], %q: %s", fe, i+1, tt.cidr, tt.reason)
+	for v4, v6 := range lengths {
+		f := keyfunc.Subnet(keyfunc.Trust{}, v4, v6)
+		for _, c := range []struct {
+			addr  string
+			first int // the bit that is the first of the network
+			bits  int
+		}{
+			{"203.0.113.7", 0, v4},
+			{"2001:db8:1:2:3:4:5:6", 0, v6},
+			{"64:ff9b::203.0.113.7", 96, v4},
+		} {
+			a := netip.MustParseAddr(c.addr)
+			key, err := f(from(c.addr))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for bit := c.first; bit < a.BitLen(); bit++ {
+				other, _ := f(from(flip(a, bit)))
+				if same := bit >= c.first+c.bits; same != (other == key) {
+					t.Fatalf("Subnet(%d, %d): %s and bit %d of it: %q and %q", v4, v6, c.addr, bit, key, other)
+				}
+			}
+			if c.bits == a.BitLen()-c.first != !strings.Contains(key, "/") {
+				t.Errorf("Subnet(%d, %d): %q: one address is written without a length, and a network with it", v4, v6, key)
+			}
 		}
 	}
-	// With a mistake nobody is trusted, the well-named proxy neither.
-	if k, _ := keyfunc.IP(tr)(from("192.0.2.1", "X-Forwarded-For: 203.0.113.9")); k != "192.0.2.1" {
-		t.Errorf("after mistakes: got %q", k)
-	}
+}
 
-	var fe *algorithms.FieldError
-	if _, err := keyfunc.TrustProxies(); !errors.As(err, &fe) || fe.Field != "cidrs" {
-		t.Errorf("of nothing: %v; want a FieldError for cidrs", err)
+func TestSubnetMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		v4, v6 int
+		want   []string
+	}{
+		{0, 64, []string{"keyfunc.Subnet: v4"}},
+		{33, 64, []string{"keyfunc.Subnet: v4"}},
+		{-1, 128, []string{"keyfunc.Subnet: v4"}},
+		{32, 0, []string{"keyfunc.Subnet: v6"}},
+		{1, 129, []string{"keyfunc.Subnet: v6"}},
+		{0, 0, []string{"keyfunc.Subnet: v4", "keyfunc.Subnet: v6"}},
+		{64, 32, []string{"keyfunc.Subnet: v4"}}, // the two in each other's place
+		{1, 1, nil},
+		{32, 128, nil},
+	} {
+		wantMistakes(t, keyfunc.Subnet(keyfunc.Trust{}, tt.v4, tt.v6), tt.want...)
+	}
+	wantMistakes(t, keyfunc.IP(keyfunc.Trust{}))
+}
+
+// What is odd is told once to who takes notices, also where there is no address:
+// a proxy on a Unix socket that is not trusted gives none.
+func TestIPTellsWhatIsOdd(t *testing.T) {
+	anyPeer := made(t, keyfunc.Proxies{AnyPeer: true, Hops: 1})
+	for _, tt := range []struct {
+		trust  keyfunc.Trust
+		remote string
+		line   string
+		want   notice.Code
+	}{
+		{keyfunc.Trust{}, "192.0.2.1:1", "X-Forwarded-For: 203.0.113.7", notice.UntrustedHeaders},
+		{keyfunc.Trust{}, "192.0.2.1:1", "Forwarded: for=203.0.113.7", notice.UntrustedHeaders},
+		{keyfunc.Trust{}, "192.0.2.1:1", "X-Real-IP: 203.0.113.7", notice.UntrustedHeaders},
+		{keyfunc.Trust{}, "@", "X-Forwarded-For: 203.0.113.7", notice.UntrustedHeaders},
+		{keyfunc.Trust{}, "192.0.2.1:1", "X-Other: 203.0.113.7", ""},
+		{trust(t, "10.0.0.0/8"), "192.0.2.1:1", "X-Forwarded-For: 203.0.113.7", ""},
+		{anyPeer, "192.0.2.1:1", "X-Other: 1", notice.EveryoneTrusted},
+		{anyPeer, "@", "X-Other: 1", notice.EveryoneTrusted},
+	} {
+		f := keyfunc.Subnet(tt.trust, 24, 48)
+		f(from(tt.remote, tt.line)) // nobody takes notices: the next who does is told
+		var got, want []notice.Code
+		if tt.want != "" {
+			want = append(want, tt.want)
+		}
+		r := from(tt.remote, tt.line)
+		r = r.WithContext(context.WithValue(r.Context(), notice.Key{}, func(c notice.Code) { got = append(got, c) }))
+		f(r)
+		f(r)
+		if !slices.Equal(got, want) {
+			t.Errorf("from %q with %q: notices %q, want %q", tt.remote, tt.line, got, want)
+		}
 	}
 }
 
 func TestIPAllocatesTheKeyOnly(t *testing.T) {
-	none, proxies := keyfunc.IP(keyfunc.Trust{}), keyfunc.IP(trust(t, "10.0.0.0/8"))
-	commas := strings.Repeat(",", 1<<20)
-	hops := strings.Repeat("10.0.0.3, ", 1<<16)
+	none, proxies := keyfunc.Trust{}, trust(t, "10.0.0.0/8")
+	hops := made(t, keyfunc.Proxies{CIDRs: []string{"10.0.0.0/8"}, Hops: 2})
+	rfc7239 := made(t, keyfunc.Proxies{CIDRs: []string{"10.0.0.0/8"}, Header: "Forwarded"})
+	unix := made(t, keyfunc.Proxies{Unix: true})
+	anyPeer := made(t, keyfunc.Proxies{AnyPeer: true, Hops: 1})
+	edge := made(t, keyfunc.Proxies{CIDRs: []string{"10.0.0.0/8"}, Header: "X-Real-IP"})
+	const xff, v4, v6 = "X-Forwarded-For: ", "203.0.113.7", "2001:db8:1:2::/64"
 	tests := []struct {
 		name   string
-		f      keyfunc.Func
+		trust  keyfunc.Trust
 		remote string
-		xff    string
-		want   string
+		line   string
+		want   string // empty: ErrNoKey, which must cost nothing
 	}{
-		{"IPv4", none, "203.0.113.7:1234", "198.51.100.1", "203.0.113.7"},
-		{"IPv6", none, "[2001:db8:1:2::3]:1234", "", "2001:db8:1:2::/64"},
+		{"IPv4", none, "203.0.113.7:1234", xff + "198.51.100.1", v4},
+		{"IPv6", none, "[2001:db8:1:2::3]:1234", "", v6},
 		{"zone", none, "[fe80::1%eth0]:1234", "", "fe80::/64"},
-		{"proxied", proxies, "10.0.0.2:1", "198.51.100.1, 203.0.113.7:5, 10.0.0.3", "203.0.113.7"},
-		{"a million commas", proxies, "10.0.0.2:1", "203.0.113.7" + commas, "10.0.0.2"},
-		{"many hops", proxies, "10.0.0.2:1", "203.0.113.7," + hops, "10.0.0.2"},
+		{"nobody", none, "0.0.0.0:1", "", ""},
+		{"a Unix socket", none, "@", xff + v4, ""},
+		{"no RemoteAddr", none, "", xff + v4, ""},
+		{"proxied", proxies, "10.0.0.2:1", xff + "198.51.100.1, 203.0.113.7:5, 10.0.0.3", v4},
+		{"quoted", proxies, "10.0.0.2:1", xff + `"203.0.113.7:5"`, v4},
+		{"unknown", proxies, "10.0.0.2:1", xff + "198.51.100.1, unknown", "10.0.0.2"},
+		{"hidden", proxies, "10.0.0.2:1", xff + "198.51.100.1, _hidden", "10.0.0.2"},
+		{"a million commas", proxies, "10.0.0.2:1", xff + v4 + strings.Repeat(",", 1<<20), ""},
+		{"many hops", proxies, "10.0.0.2:1", xff + v4 + strings.Repeat(", 10.0.0.3", 1<<16), ""},
+		{"hops", hops, "10.0.0.2:1", xff + "198.51.100.1, 203.0.113.7, 10.0.0.3", v4},
+		{"too few hops", hops, "10.0.0.2:1", xff + v4, "10.0.0.2"},
+		{"Forwarded", rfc7239, "10.0.0.2:1", `Forwarded: for=198.51.100.1, for="[2001:db8:1:2::3]:80";host="a,\"b;";proto=https, FOR=10.0.0.3`, v6},
+		{"Forwarded without for", rfc7239, "10.0.0.2:1", `Forwarded: for=198.51.100.1, by=_x`, "10.0.0.2"},
+		{"many quotes", rfc7239, "10.0.0.2:1", "Forwarded: " + strings.Repeat(`"\\\",`, 1<<18), "10.0.0.2"},
+		{"trusted Unix socket", unix, "@", xff + "198.51.100.1, 203.0.113.7", v4},
+		{"no RemoteAddr, trusted", unix, "", xff + v4, v4},
+		{"any peer", anyPeer, "<nil>", xff + v4, v4},
+		{"edge", edge, "10.0.0.2:1", "X-Real-IP: 203.0.113.7", v4},
 	}
 	for _, tt := range tests {
-		r := from(tt.remote, "X-Forwarded-For: "+tt.xff)
-		if k, err := tt.f(r); k != tt.want || err != nil {
-			t.Errorf("%s: got %q, %v; want %q", tt.name, k, err, tt.want)
+		f := keyfunc.IP(tt.trust)
+		wantKey(t, tt.name, f, tt.want, tt.remote, tt.line)
+		allowed := 1.0
+		if tt.want == "" {
+			allowed = 0
 		}
-		if n := testing.AllocsPerRun(5, func() { tt.f(r) }); n > 1 {
-			t.Errorf("%s: %v allocations, want 1", tt.name, n)
+		r := from(tt.remote, tt.line)
+		if n := testing.AllocsPerRun(5, func() { f(r) }); n > allowed {
+			t.Errorf("%s: %v allocations, want %v", tt.name, n, allowed)
 		}
 	}
-}
-
-func FuzzIP(f *testing.F) {
-	f.Add("203.0.113.7:1", "198.51.100.1, 10.0.0.3", "[2001:db8::1]:80")
-	f.Add("10.0.0.2:1", "198.51.100.1,, garbage", "fe80::1%a]b,%,[")
-	f.Add("[::ffff:10.0.0.2%x]", "::ffff:1.2.3.4", ",")
-	f.Add("@", "64:ff9b::1.2.3.4", "")
-	none, proxies := keyfunc.IP(keyfunc.Trust{}), keyfunc.IP(trust(f, "10.0.0.0/8", "fe80::/10"))
-	f.Fuzz(func(t *testing.T, remote, line1, line2 string) {
-		r := from(remote)
-		bare, bareErr := none(r)
-		r.Header["X-Forwarded-For"] = []string{line1, line2}
-		for name, f := range map[string]keyfunc.Func{"no trust": none, "proxies": proxies} {
-			k, err := f(r)
-			switch {
-			case err != nil && (k != "" || !errors.Is(err, keyfunc.ErrNoKey)):
-				t.Fatalf("%s: got %q, %v; want ErrNoKey alone", name, k, err)
-			case err == nil && (k == "" || len(k) > len("ffff:ffff:ffff:ffff::/64")):
-				t.Fatalf("%s: key %q", name, k)
-			}
-			if (err == nil) != (bareErr == nil) {
-				t.Fatalf("%s: the header decides whether there is a key: %v, %v", name, err, bareErr)
-			}
-			if k2, err2 := f(r); k2 != k || err2 != err {
-				t.Fatalf("%s: got %q, %v and then %q, %v", name, k, err, k2, err2)
+	for v4, v6 := range lengths {
+		f := keyfunc.Subnet(none, v4, v6)
+		for _, remote := range []string{"255.255.255.255", "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:1", "64:ff9b::255.255.255.255"} {
+			r := from(remote)
+			if n := testing.AllocsPerRun(5, func() { f(r) }); n > 1 {
+				t.Errorf("Subnet(%d, %d) of %s: %v allocations, want 1", v4, v6, remote, n)
 			}
 		}
-		if k, _ := none(r); k != bare {
-			t.Fatalf("a header nobody vouches for: %q became %q", bare, k)
-		}
-		// Lines are one list: two lines and the two with a comma between are the same.
-		two, _ := proxies(r)
-		r.Header["X-Forwarded-For"] = []string{line1 + "," + line2}
-		if one, _ := proxies(r); one != two {
-			t.Fatalf("two lines give %q, the same on one %q", two, one)
-		}
-	})
+	}
 }
 
 func ExampleIP() {
@@ -289,10 +337,15 @@ func ExampleIP() {
 	// 203.0.113.66 <nil>
 }
 
-func ExampleTrustProxies() {
-	_, err := keyfunc.TrustProxies("10.0.0.5/8", "0.0.0.0/0")
-	fmt.Println(err)
+func ExampleSubnet() {
+	f := keyfunc.Subnet(keyfunc.Trust{}, 24, 48)
+	r := httptest.NewRequest("GET", "/", nil)
+	for _, peer := range []string{"203.0.113.7:5000", "[2001:db8:1:2::3]:5000", "[64:ff9b::203.0.113.7]:5000"} {
+		r.RemoteAddr = peer
+		fmt.Println(f(r))
+	}
 	// Output:
-	// weir: cidrs[0] = "10.0.0.5/8": must have no bits set beyond /8: write 10.0.0.0/8 for the range or 10.0.0.5 for the address
-	// weir: cidrs[1] = "0.0.0.0/0": must not trust everybody: clients could then write their own address; name the proxies, or see Proxies.AnyPeer
+	// 203.0.113.0/24 <nil>
+	// 2001:db8:1::/48 <nil>
+	// 64:ff9b::cb00:7100/120 <nil>
 }

@@ -65,8 +65,8 @@ type Proxies struct {
 // from right to left, past the proxies named.
 //
 // All mistakes come back at once, each an [algorithms.FieldError] with Field
-// "cidrs[i]", and the Trust is then the zero Trust. No cidrs at all is a mistake
-// too: the zero Trust says that.
+// "cidrs[i]", or "cidrs" for what several make together, and the Trust is then
+// the zero Trust. No cidrs at all is a mistake too: the zero Trust says that.
 func TrustProxies(cidrs ...string) (Trust, error) {
 	if len(cidrs) == 0 {
 		return Trust{}, &algorithms.FieldError{
@@ -92,10 +92,10 @@ func (p Proxies) Trust() (Trust, error) {
 	bad := func(field string, value any, reason string) {
 		errs = append(errs, &algorithms.FieldError{Field: "Proxies." + field, Value: value, Reason: reason})
 	}
-	t := Trust{peers: peers, unix: p.Unix || p.AnyPeer, anyPeer: p.AnyPeer, hops: p.Hops, header: forwardedFor}
+	t := Trust{peers: peers, unix: p.Unix, anyPeer: p.AnyPeer, hops: p.Hops, header: forwardedFor}
 	if p.Header != "" {
 		t.header = http.CanonicalHeaderKey(p.Header)
-		if strings.Trim(strings.ToLower(p.Header), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		if strings.Trim(p.Header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 			bad("Header", p.Header, "must be the name of a header, such as X-Forwarded-For")
 		}
 	}
@@ -135,8 +135,8 @@ func parsePeers(field string, cidrs []string) (addrSet, []error) {
 		}
 		return ""
 	})
-	if errs == nil && set.everybody() { // 0.0.0.0/1 and 128.0.0.0/1
-		errs = []error{&algorithms.FieldError{Field: field, Value: cidrs, Reason: notEverybody}}
+	if set.everybody() { // 0.0.0.0/1 and 128.0.0.0/1
+		errs = append(errs, &algorithms.FieldError{Field: field, Value: cidrs, Reason: notEverybody})
 	}
 	return set, errs
 }
