@@ -151,7 +151,8 @@ func Method(r *http.Request) (string, error) {
 // A caller can write any host that the server, or what is before it, lets pass.
 func Host(r *http.Request) (string, error) {
 	h := r.Host
-	if i := strings.LastIndexByte(h, ':'); i >= 0 && strings.IndexByte(h[i:], ']') < 0 {
+	// More colons than one are IPv6, which has brackets if a port follows.
+	if i := strings.LastIndexByte(h, ':'); i >= 0 && (i == strings.IndexByte(h, ':') || h[i-1] == ']') {
 		h = h[:i]
 	}
 	h = strings.ToLower(strings.TrimSuffix(h, "."))
@@ -195,9 +196,6 @@ func text(value any) (string, error) {
 			return "", nil
 		}
 	}
-	if s, ok := value.(fmt.Stringer); ok {
-		return s.String(), nil
-	}
 	switch {
 	case v.Kind() == reflect.String:
 		return v.String(), nil
@@ -205,6 +203,10 @@ func text(value any) (string, error) {
 		return strconv.FormatInt(v.Int(), 10), nil
 	case v.CanUint():
 		return strconv.FormatUint(v.Uint(), 10), nil
+	}
+	// Only now: a String method may be for logs, and hide or cut what it shows.
+	if s, ok := value.(fmt.Stringer); ok {
+		return s.String(), nil
 	}
 	return "", fmt.Errorf("weir: keyfunc.Context: a value of type %T is no key: store a string, an integer or a fmt.Stringer", value)
 }

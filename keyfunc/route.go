@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 )
 
 // unmatched is the key of requests without a route. It can't be a pattern, as
@@ -47,27 +48,40 @@ func RouteOf(mux *http.ServeMux) Func {
 		return wrong("RouteOf: mux", nil, "is nil")
 	}
 	return func(r *http.Request) (string, error) {
-		_, pattern := mux.Handler(r)
-		if pattern == r.URL.Path || !redirects(r, pattern) {
-			if pattern == "" {
-				return unmatched, nil
-			}
-			return pattern, nil
+		h, pattern := mux.Handler(r)
+		if redirects(mux, r, h) {
+			pattern = redirected(mux, r, pattern)
 		}
-		// Some redirects give a path in the place of a pattern, which is the
-		// client's own word. What does that path lead to?
-		there := r.WithContext(r.Context())
-		there.URL = &url.URL{Host: r.URL.Host, Path: pattern}
-		if _, p := mux.Handler(there); p != "" && !redirects(there, p) {
-			return p, nil
+		if pattern == "" {
+			return unmatched, nil
 		}
-		return unmatched, nil
+		return pattern, nil
 	}
 }
 
-// redirects tells whether pattern can be the path that r is redirected to. A
-// pattern without wildcards can look the same.
-func redirects(r *http.Request, pattern string) bool {
-	clean := path.Clean("/" + r.URL.Path)
-	return pattern != r.URL.Path && (pattern == clean || pattern == clean+"/")
+var redirectHandler = reflect.TypeOf(http.RedirectHandler("", http.StatusMovedPermanently))
+
+// redirects tells whether h is mux's own redirect of r. To look at the pattern
+// is not enough: a client can make a path that looks like one. Mux makes a new
+// handler for each redirect, and one that was registered stays the same.
+func redirects(mux *http.ServeMux, r *http.Request, h http.Handler) bool {
+	if reflect.TypeOf(h) != redirectHandler {
+		return false
+	}
+	again, _ := mux.Handler(r)
+	return h != again
+}
+
+// redirected gives the pattern for where mux redirects r to. What mux says,
+// which is pattern, can be that path, the client's own word: if the method is
+// CONNECT, and with GODEBUG=httpmuxgo121=1. It has a final slash then, so that
+// mux does not redirect from there.
+func redirected(mux *http.ServeMux, r *http.Request, pattern string) string {
+	if r.Method != http.MethodConnect && pattern != path.Clean("/"+r.URL.Path)+"/" {
+		return pattern
+	}
+	there := r.WithContext(r.Context())
+	there.URL = &url.URL{Path: pattern}
+	_, pattern = mux.Handler(there)
+	return pattern
 }
