@@ -69,10 +69,21 @@ func rulesFor(route string, keys map[subject]keyfunc.Func) ([]middleware.Rule, e
 			errs = append(errs, fmt.Errorf("limit %s: %w", row.policy, err))
 			continue
 		}
-		rules = append(rules, middleware.Rule{Policy: policy, Key: key})
+		rule := middleware.Rule{Policy: policy, Key: key}
+		if route == routeCodes && row.per == perPhone {
+			rule.Refund = unsent
+		}
+		rules = append(rules, rule)
 	}
 	return rules, errors.Join(errs...)
 }
+
+// statusUnsent answers where surely no message has left.
+const statusUnsent = http.StatusServiceUnavailable
+
+// unsent gives a phone back what it paid for a message that has not left. An address
+// keeps its charge, or failures would be free.
+func unsent(status int) bool { return status == statusUnsent }
 
 // phoneKey is the phone number that the request was decoded to: the same value
 // that the handler sends to. Where there is none the error says why, for

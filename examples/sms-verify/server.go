@@ -98,11 +98,12 @@ func (s *server) sendCode(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if err := s.sender.Send(ctx, in.phone, code); err != nil {
 		// The code stays valid: the message may have left all the same.
-		//
-		// To be refunded here, once weir can: the phone's charges of this
-		// decision. The address keeps its charge, or failures would be free.
 		s.logger.Error("code not sent", "phone", maskPhone(in.phone), "error", redact(err, in.phone, code))
-		writeProblem(w, http.StatusBadGateway, "The code could not be sent.")
+		status := http.StatusBadGateway
+		if errors.Is(err, errUnsent) {
+			status = statusUnsent
+		}
+		writeProblem(w, status, "The code could not be sent.")
 		return
 	}
 	writeJSON(w, http.StatusAccepted, map[string]any{"status": "sent", "expires_in": int(codeLife.Seconds())})

@@ -161,6 +161,28 @@ func TestSenderFailure(t *testing.T) {
 	}
 }
 
+// A phone pays for a message that may have left, and not for one that surely has
+// not; an address pays for both.
+func TestUnsentIsRefunded(t *testing.T) {
+	b := newBench(t)
+	b.sender.err = fmt.Errorf("provider: 401: %w", errUnsent)
+	for range 5 {
+		b.send(statusUnsent, home, alice)
+		b.clock.advance(time.Second) // what a refund can't know to be unused drains
+	}
+	b.sender.err = errors.New("provider: read: time-out")
+	b.send(http.StatusBadGateway, home, alice)
+	b.send(http.StatusTooManyRequests, home, alice)
+	b.sender.err = fmt.Errorf("provider: 401: %w", errUnsent)
+	for range 20 - 6 {
+		b.send(statusUnsent, home, bob)
+		b.clock.advance(time.Second)
+	}
+	b.send(http.StatusTooManyRequests, home, bob) // the address has had its twenty
+	b.sender.err = nil
+	b.send(http.StatusAccepted, away, bob)
+}
+
 // brokenVault is one that is away.
 type brokenVault struct{}
 
