@@ -42,7 +42,8 @@ func Check(ctx context.Context, charges []Charge, results []algorithms.Result) e
 }
 
 func valid(c *Charge) bool {
-	return c.Policy != nil && c.Policy.Algorithm() != nil && c.Key != "" && c.Age >= 0 && c.Mode <= Strike && (c.Mode != Strike || c.Cost >= 0)
+	return c.Policy != nil && c.Policy.Algorithm() != nil && c.Key != "" && c.Age >= 0 && c.Mode <= Forget &&
+		(c.Mode != Strike || c.Cost >= 0) && (c.Mode != Forget || c.Cost == 0 && c.Age == 0)
 }
 
 func explain(i int, c *Charge) (errs []error) {
@@ -55,7 +56,9 @@ func explain(i int, c *Charge) (errs []error) {
 	bad(c.Policy != nil && c.Policy.Algorithm() == nil, "Policy", "", "was not made by algorithms.NewPolicy")
 	bad(c.Key == "", "Key", "", "must not be empty")
 	bad(c.Age < 0, "Age", c.Age, "must not be negative")
-	bad(c.Mode > Strike, "Mode", uint8(c.Mode), "must be Enforce, Shadow or Strike")
+	bad(c.Mode > Forget, "Mode", uint8(c.Mode), "must be Enforce, Shadow, Strike or Forget")
 	bad(c.Mode == Strike && c.Cost < 0, "Cost", c.Cost, "must not be negative in Strike mode")
+	bad(c.Mode == Forget && c.Cost != 0, "Cost", c.Cost, "must be 0 in Forget mode")
+	bad(c.Mode == Forget && c.Age > 0, "Age", c.Age, "must be 0 in Forget mode")
 	return errs
 }

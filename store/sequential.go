@@ -32,16 +32,17 @@ const undoTime = time.Second
 //     what would drain during the round trips stays charged for about that time.
 //   - If the process ends in between, or s fails, what was taken stays charged
 //     until it drains. A charge that s returns an error for may have been made,
-//     and is not given back: it may not have been. Where a give-back of the group
-//     has been made, an error after it does not take that back.
+//     and is not given back: it may not have been. Where something of the group
+//     has been given back or forgotten, an error after it does not undo that.
 //
 // An error ends the group. What was made is given back, for a second at most and
 // also if ctx is done; if that fails, the error has both. A refused group whose
 // charges can't be given back is an error too.
 //
 // Each charge is a round trip: first looks and strikes, then what is taken, then
-// shadows, then what is given back. A refused group costs another for each charge
-// made, for each strike, and for each charge of the rest that does not fit.
+// shadows, then what is given back or forgotten. A refused group costs another for
+// each charge made, for each strike, and for each charge of the rest that does not
+// fit.
 //
 // Validate asks s for each policy alone. A missing s is reported by it, and by
 // every Take.
@@ -132,7 +133,7 @@ var steps = [...]func(*Charge) bool{
 	func(c *Charge) bool { return c.Mode == Strike || c.Mode == Enforce && c.Cost == 0 },
 	func(c *Charge) bool { return c.Mode == Enforce && c.Cost > 0 },
 	func(c *Charge) bool { return c.Mode == Shadow && c.Cost >= 0 },
-	func(c *Charge) bool { return c.Mode != Strike && c.Cost < 0 },
+	func(c *Charge) bool { return c.Mode == Forget || c.Mode != Strike && c.Cost < 0 },
 }
 
 // take makes the charges as long as none is refused.
@@ -143,11 +144,15 @@ func (g *sequence) take(ctx context.Context) (refused bool, err error) {
 			if !step(c) {
 				continue
 			}
-			cost := c.Cost
-			if c.Mode == Strike {
+			// Alone, a mode makes no difference but for these two.
+			mode, cost := Enforce, c.Cost
+			switch c.Mode {
+			case Strike:
 				cost = 0
+			case Forget:
+				mode = Forget
 			}
-			if err := g.ask(ctx, i, cost); err != nil {
+			if err := g.ask(ctx, i, mode, cost); err != nil {
 				return false, err
 			}
 			refused = refused || g.results[i].Limited && c.Mode != Shadow
@@ -162,12 +167,12 @@ func (g *sequence) take(ctx context.Context) (refused bool, err error) {
 	return false, nil
 }
 
-// ask makes charge i with this cost.
-func (g *sequence) ask(ctx context.Context, i int, cost int64) error {
+// ask makes charge i in this mode, with this cost.
+func (g *sequence) ask(ctx context.Context, i int, mode Mode, cost int64) error {
 	before := g.now()
 	g.charge[0] = g.charges[i]
 	c := &g.charge[0]
-	c.Cost, c.Mode = cost, Enforce // alone, a mode makes no difference, but for a strike
+	c.Cost, c.Mode = cost, mode
 	if cost < 0 {
 		c.Age = older(c.Age, before.Sub(g.start))
 	}
@@ -215,7 +220,7 @@ func (g *sequence) refuse(ctx context.Context) error {
 		}
 		// Somebody else may have struck since the look. Each turn asks for less.
 		for cost := min(c.Cost, g.results[i].Remaining); cost > 0; cost = min(cost-1, g.results[i].Remaining) {
-			if err := g.ask(ctx, i, cost); err != nil {
+			if err := g.ask(ctx, i, Enforce, cost); err != nil {
 				return err
 			}
 			if !g.results[i].Limited {
@@ -227,11 +232,11 @@ func (g *sequence) refuse(ctx context.Context) error {
 		if g.asked[i] {
 			continue
 		}
-		if err := g.ask(ctx, i, 0); err != nil {
+		if err := g.ask(ctx, i, Enforce, 0); err != nil {
 			return err
 		}
 		c := &g.charges[i]
-		if c.Cost == 0 {
+		if c.Cost == 0 && c.Mode != Forget {
 			continue
 		}
 		if c.Cost <= g.results[i].Remaining {
@@ -240,7 +245,7 @@ func (g *sequence) refuse(ctx context.Context) error {
 		}
 		// How long it would have to wait, only a refusal tells. If it fits by now,
 		// it is given back.
-		err := g.ask(ctx, i, c.Cost)
+		err := g.ask(ctx, i, Enforce, c.Cost)
 		if err := errors.Join(err, g.undo(ctx)); err != nil {
 			return err
 		}

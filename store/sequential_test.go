@@ -257,6 +257,9 @@ func TestSequentialRandom(t *testing.T) {
 		var group []store.Charge
 		for _, n := range rnd.Perm(len(policies) * len(keys))[:1+rnd.IntN(5)] {
 			c := store.Charge{Policy: policies[n/2], Key: keys[n%2], Mode: store.Mode(rnd.IntN(5) % 3), Cost: rnd.Int64N(6) - 1}
+			if rnd.IntN(10) == 0 {
+				c.Cost, c.Mode = 0, store.Forget
+			}
 			if c.Cost < 0 {
 				c.Age = time.Duration(rnd.Int64N(int64(time.Minute)))
 				if c.Mode == store.Strike {

@@ -23,6 +23,9 @@ const (
 	// Strike punishes: it must pass as a look, and is taken only when another
 	// charge refuses the group. It is how refusals are counted for a ban.
 	Strike
+	// Forget takes nothing and never refuses: if the group passes, its key is as if
+	// it had never been seen. It is how failures are forgiven, and a ban is lifted.
+	Forget
 )
 
 // String is the mode's name.
@@ -34,6 +37,8 @@ func (m Mode) String() string {
 		return "shadow"
 	case Strike:
 		return "strike"
+	case Forget:
+		return "forget"
 	}
 	return "unknown"
 }
@@ -80,16 +85,21 @@ func (c *Charge) AgeMicros() int64 {
 //  9. Two charges meet the same state if and only if their keys and the names of
 //     their policies and algorithms are equal; the limit is no part of it.
 //  10. A key lives for the ResetAfter of the charge that last changed it, and then
-//     is a key never seen. A live key that is limited is not forgotten.
+//     is a key never seen. A live key that is limited is not forgotten before,
+//     but by a charge in Forget mode.
 //  11. The same state twice in one group is [ErrDuplicate]. A charge without
-//     policy or key, with a negative Age, an unknown Mode, or a negative cost in
-//     Strike mode is a *[algorithms.FieldError]. Nothing is charged.
+//     policy or key, with a negative Age, an unknown Mode, a negative cost in
+//     Strike mode, or any cost or Age in Forget mode is a
+//     *[algorithms.FieldError]. Nothing is charged.
 //  12. If ctx is done before Take begins, its error is returned and nothing is
 //     charged.
 //  13. An error is never a denial, and a denial never an error. After an error the
 //     results mean nothing. Unless the store can tell that it charged nothing, it
 //     does not try again.
 //  14. Take keeps neither slice, and needs as many results as charges.
+//  15. A charge in Forget mode always fits. If the group passes, its key becomes
+//     one never seen, whatever it was, and the result is that of a look at such
+//     a key.
 type Store interface {
 	// Validate says whether these policies can be charged here, together in one
 	// group. It is asked when a program starts, does no I/O, and gives an error

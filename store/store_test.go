@@ -27,13 +27,15 @@ func TestCheckReportsAllMistakes(t *testing.T) {
 		{Policy: p, Key: "l", Cost: -1, Mode: store.Strike},
 		{Policy: p, Key: "m", Mode: 9},
 		{Policy: &algorithms.Policy{}, Key: "n"},
+		{Policy: p, Key: "o", Cost: 1, Age: 1, Mode: store.Forget},
+		{Policy: p, Key: "p", Age: -1, Mode: store.Forget},
 	}
-	err := store.Check(context.Background(), charges, make([]algorithms.Result, 5))
+	err := store.Check(context.Background(), charges, make([]algorithms.Result, len(charges)))
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		t.Fatalf("%v", err)
 	}
-	want := []string{"charges[1].Policy", "charges[1].Key", "charges[1].Age", "charges[2].Cost", "charges[3].Mode", "charges[4].Policy"}
+	want := []string{"charges[1].Policy", "charges[1].Key", "charges[1].Age", "charges[2].Cost", "charges[3].Mode", "charges[4].Policy", "charges[5].Cost", "charges[5].Age", "charges[6].Age"}
 	for i, e := range joined.Unwrap() {
 		var mistake *algorithms.FieldError
 		if !errors.As(e, &mistake) || i >= len(want) || mistake.Field != want[i] {
@@ -57,15 +59,20 @@ func TestCheckCountsResults(t *testing.T) {
 	}
 }
 
-// A Strike takes or does nothing; a give-back is for the other modes.
+// A Strike takes or does nothing, a Forget does neither; a give-back is for the
+// other modes.
 func TestCheckCosts(t *testing.T) {
-	for mode := store.Enforce; mode <= store.Strike; mode++ {
+	for mode := store.Enforce; mode <= store.Forget; mode++ {
 		for cost := int64(-1); cost <= 1; cost++ {
 			c := []store.Charge{{Policy: policy(t, "p"), Key: "k", Cost: cost, Mode: mode}}
 			err := store.Check(context.Background(), c, make([]algorithms.Result, 1))
-			if (err == nil) != (mode != store.Strike || cost >= 0) {
+			if (err == nil) != (mode < store.Strike || cost == 0 || mode == store.Strike && cost > 0) {
 				t.Errorf("%v of %d: %v", mode, cost, err)
 			}
+		}
+		c := []store.Charge{{Policy: policy(t, "p"), Key: "k", Age: 1, Mode: mode}}
+		if err := store.Check(context.Background(), c, make([]algorithms.Result, 1)); (err != nil) != (mode == store.Forget) {
+			t.Errorf("%v of an age: %v", mode, err)
 		}
 	}
 }
@@ -96,7 +103,7 @@ func TestAgeMicros(t *testing.T) {
 }
 
 func TestModeString(t *testing.T) {
-	for m, want := range map[store.Mode]string{store.Enforce: "enforce", store.Shadow: "shadow", store.Strike: "strike", 7: "unknown"} {
+	for m, want := range map[store.Mode]string{store.Enforce: "enforce", store.Shadow: "shadow", store.Strike: "strike", store.Forget: "forget", 4: "unknown", 7: "unknown"} {
 		if m.String() != want {
 			t.Errorf("%q, want %q", m, want)
 		}

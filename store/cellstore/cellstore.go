@@ -68,6 +68,8 @@ type Config struct {
 //   - A give-back is made by a script, as exactly as the algorithm says: the
 //     module's own, a negative quantity, leaves a key without end where the key has
 //     just run out. It needs the module's own state, which Dragonfly does not have.
+//   - So is a charge in Forget mode. It asks the module for nothing: that there is
+//     none, it does not find out.
 //
 // Besides the errors of the contract, Take returns the server's and the client's:
 // after one of those that say nothing of it, a time-out say, the charge may have
@@ -157,6 +159,8 @@ func (s *Store) takeOne(ctx context.Context, c *store.Charge) (algorithms.Result
 		cost = 0
 	}
 	switch {
+	case c.Mode == store.Forget:
+		return s.forget(ctx, key, l)
 	case cost < 0:
 		if err := s.giveBack(ctx, key, l, cost, c.AgeMicros()); err != nil {
 			return algorithms.Result{}, err

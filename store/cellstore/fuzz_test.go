@@ -64,13 +64,17 @@ func FuzzSent(f *testing.F) {
 			t.Fatal(err)
 		}
 		valid := s.Validate(p) == nil
-		take := func(key []byte, cost int64) {
-			c := store.Charge{Policy: p, Key: string(key), Cost: cost, Age: time.Duration(max(0, age))}
+		take := func(key []byte, cost int64, mode store.Mode) {
+			c := store.Charge{Policy: p, Key: string(key), Cost: cost, Age: time.Duration(max(0, age)), Mode: mode}
+			if mode == store.Forget {
+				c.Age = 0
+			}
 			if err := s.Take(t.Context(), []store.Charge{c}, make([]algorithms.Result, 1)); err == nil && cost >= 0 {
 				t.Error("no answer is taken for one")
 			}
 		}
-		take(key, cost)
+		take(key, cost, store.Enforce)
+		take(key, 0, store.Forget)
 		if !valid && names != nil {
 			t.Errorf("%v is not valid, and is sent", p.Limit())
 		}
@@ -78,9 +82,10 @@ func FuzzSent(f *testing.F) {
 			return
 		}
 		names = nil
-		take(key, 1)
-		take(other, 1)
-		if len(names) != 2 || (names[0] == names[1]) != (string(key) == string(other)) {
+		take(key, 1, store.Enforce)
+		take(other, 1, store.Enforce)
+		take(key, 0, store.Forget)
+		if len(names) != 3 || (names[0] == names[1]) != (string(key) == string(other)) || names[0] != names[2] {
 			t.Errorf("%q and %q are sent as %q", key, other, names)
 		}
 	})

@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -56,7 +55,11 @@ func (o *oracle) step(t *testing.T) {
 	if before[me].expires <= now {
 		delete(before, me) // as a charge does with its own
 	}
-	_, err := store.Take(context.Background(), o.s, p, key, cost)
+	c := store.Charge{Policy: p, Key: key, Cost: cost}
+	if o.rnd.IntN(12) == 0 {
+		c.Cost, c.Mode, cost = 0, store.Forget, 0
+	}
+	_, err := takeGroup(t, o.s, c)
 	after := o.s.kept()
 
 	nearest, gone, victim := int64(math.MaxInt64), 0, int64(0)
@@ -83,6 +86,9 @@ func (o *oracle) step(t *testing.T) {
 		t.Errorf("%d keys went without need", gone)
 	}
 	if e, ok := after[me]; ok {
+		if c.Mode == store.Forget {
+			t.Errorf("%+v is kept, and should be forgotten", e)
+		}
 		_, look := p.Decide(nil, e.words[:], now, 0, 0) // where the state is long, too soon to tell
 		if e.n != isLong && (look.Limited != (e.limited > now) || look.Limited && e.limited < now+look.RetryAfter.Microseconds()) {
 			t.Errorf("%+v, but limited until %d, now %d", look, e.limited, now)

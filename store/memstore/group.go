@@ -73,12 +73,16 @@ func (g *group) take(now int64, all bool) error {
 	refused := false
 	for i := range g.steps {
 		g.find(i, now)
-		cost := g.charges[i].Cost
-		if g.charges[i].Mode == store.Strike {
+		mode, cost := g.charges[i].Mode, g.charges[i].Cost
+		if mode == store.Forget {
+			g.renew(i, now)
+			continue
+		}
+		if mode == store.Strike {
 			cost = 0
 		}
 		g.decide(i, now, cost)
-		if g.results[i].Limited && g.charges[i].Mode != store.Shadow {
+		if g.results[i].Limited && mode != store.Shadow {
 			refused = true
 		}
 	}
@@ -117,6 +121,13 @@ func (g *group) decide(i int, now, cost int64) {
 	g.states, g.results[i] = c.Policy.Decide(g.states, st.state(), now, cost, c.AgeMicros())
 	st.to = len(g.states)
 	st.made = cost != 0 && !g.results[i].Limited
+}
+
+// renew answers charge i as a look at a key never seen, which its key becomes.
+func (g *group) renew(i int, now int64) {
+	st := &g.steps[i]
+	g.scratch, g.results[i] = g.charges[i].Policy.Decide(g.scratch[:0], nil, now, 0, 0)
+	st.from, st.to, st.made = len(g.states), len(g.states), true
 }
 
 // refuse turns what was decided into the answers of a refused group: only Strike

@@ -10,7 +10,8 @@ import (
 var errNoRoom = errors.New("no room for a new key")
 
 // reserve makes room for the keys that g adds. Shadow charges get what the others
-// leave; where those find too little, nothing is changed.
+// leave; where those find too little, nothing is changed. Keys of g's own that go
+// make no room for it: they go when nothing can fail any more.
 func (g *group) reserve(now int64, all bool) error {
 	adds, shadows := int64(0), int64(0)
 	for i := range g.steps {

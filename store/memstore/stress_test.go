@@ -72,6 +72,9 @@ func randomCharges(rnd *rand.Rand, policies []*algorithms.Policy, keys int) (cha
 		if c.Mode == store.Strike {
 			c.Cost = max(c.Cost, -c.Cost)
 		}
+		if rnd.IntN(10) == 0 {
+			c.Mode, c.Cost = store.Forget, 0
+		}
 		if c.Cost < 0 {
 			c.Age = time.Duration(rnd.Int64N(int64(time.Second)))
 		}

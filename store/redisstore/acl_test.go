@@ -94,8 +94,8 @@ func setUser(t *testing.T, node *redistest.Server, line string) {
 
 // everything does all that a store does to a server, by a user that line makes:
 // a script that the server has not seen, and one that it has; a charge, a
-// refusal, a key that has lost its life time, and what gives back the last of a
-// key; and the same of a log.
+// refusal, a key that has lost its life time, what gives back the last of a key,
+// and what forgets one; and the same of a log.
 func everything(t *testing.T, node *redistest.Server, line string) error {
 	t.Helper()
 	node.Do(t, "FLUSHALL")
@@ -139,6 +139,21 @@ func everything(t *testing.T, node *redistest.Server, line string) error {
 		}
 		if r.Remaining != c.left {
 			return fmt.Errorf("log %d: %+v", i+1, r)
+		}
+	}
+	for i, ps := range [][]*algorithms.Policy{{p}, {p, q}, {log}, {log, q}} {
+		for _, p := range ps {
+			if _, err := store.Take(t.Context(), s, p, "k", 1); err != nil {
+				return err
+			}
+		}
+		if err := s.Take(t.Context(), forgetting("k", ps...), make([]algorithms.Result, len(ps))); err != nil {
+			return err
+		}
+		for _, p := range ps {
+			if n := node.Do(t, "EXISTS", keyOf(p)); n != int64(0) {
+				return fmt.Errorf("forgotten %d: %s is left", i+1, p.Name())
+			}
 		}
 	}
 	return nil

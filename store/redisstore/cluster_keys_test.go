@@ -67,10 +67,10 @@ func oneSlot(t *testing.T, s spreadStore, client *redis.ClusterClient, nodes red
 	for _, key := range []string{"user", "{user}", "%7B", "a b", "é\xff\x00", "7", strings.Repeat("long", 100)} {
 		hook.calls = nil
 		// All that a script may do: make a key, add to it, refuse, look, lengthen a
-		// life, give back.
+		// life, give back, forget.
 		slower := gcra(t, "a", algorithms.PerHour(2))
 		for _, charge := range []store.Charge{
-			{Policy: a, Cost: 1}, {Policy: a, Cost: 2}, {Policy: a, Cost: 1}, {Policy: slower, Cost: 1}, {Policy: a}, {Policy: a, Cost: -1}, {Policy: a, Cost: -9},
+			{Policy: a, Cost: 1}, {Policy: a, Cost: 2}, {Policy: a, Cost: 1}, {Policy: slower, Cost: 1}, {Policy: a}, {Policy: a, Cost: -1}, {Policy: a, Cost: 1}, {Policy: a, Mode: store.Forget}, {Policy: a, Cost: 1}, {Policy: a, Cost: -9},
 		} {
 			charge.Key = key
 			pair := []store.Charge{{Policy: b, Key: key, Cost: 1, Mode: store.Strike}, charge}

@@ -8,7 +8,7 @@
 local keys, argv, call = KEYS, ARGV, redis.call
 ${clock}
 ${log}local twins, widths = {${twins}}, {${widths}}
-local SHADOW, STRIKE = 1, 2
+local SHADOW, STRIKE, FORGET = 1, 2, 3
 
 -- Of charge i: where its arguments begin, the state as it was found, whether it
 -- is made, the state to write. The tables have their size from the beginning: to
@@ -31,7 +31,12 @@ for i = 1, #keys do
   if mode == STRIKE then cost = 0 end
   local limited = decide(i, cost)
   if limited == nil then return redis.error_reply(${foreign}) end
-  if limited and mode ~= SHADOW then refusals, refuser = refusals + 1, i end
+  if mode == FORGET then -- the answer of a key never seen, which this becomes
+    made[i], value[i] = true, nil
+    reply[5 * i - 4], reply[5 * i - 2], reply[5 * i - 1], reply[5 * i] = 0, reply[5 * i - 3], 0, 0
+  elseif limited and mode ~= SHADOW then
+    refusals, refuser = refusals + 1, i
+  end
   arg = arg + 4 + widths[argv[arg] + 0]
 end
 

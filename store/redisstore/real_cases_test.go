@@ -113,6 +113,8 @@ func (s *server) content(key string) any {
 		return s.do("LRANGE", key, 0, -1)
 	case "hash":
 		return s.do("HGETALL", key)
+	case "zset":
+		return s.do("ZRANGE", key, 0, -1, "WITHSCORES")
 	case "none":
 		return nil
 	}

@@ -121,7 +121,9 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 	if s.sharded && !s.oneSlot(charges) {
 		return ErrCrossSlot
 	}
-	if len(charges) == 1 && !isLog(charges[0].Policy) {
+	// Alone, a Forget goes the way of groups: the scripts of single charges are as
+	// short as they can be.
+	if len(charges) == 1 && !isLog(charges[0].Policy) && charges[0].Mode != store.Forget {
 		return s.takeOne(ctx, &charges[0], &results[0])
 	}
 	script, args, err := s.composeGroup(charges)

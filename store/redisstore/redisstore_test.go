@@ -201,7 +201,11 @@ func groupsOfSeveralAlgorithms(t *testing.T, open casetest.Open) {
 		clock.Advance(time.Duration(rnd.Int64N(1_500_000)) * time.Microsecond)
 		var charges []store.Charge
 		for _, i := range rnd.Perm(len(policies))[:2+rnd.IntN(6)] {
-			charges = append(charges, store.Charge{Policy: policies[i], Key: "k", Cost: rnd.Int64N(4), Mode: store.Mode(rnd.IntN(3))})
+			c := store.Charge{Policy: policies[i], Key: "k", Cost: rnd.Int64N(4), Mode: store.Mode(rnd.IntN(3))}
+			if rnd.IntN(12) == 0 {
+				c.Cost, c.Mode = 0, store.Forget
+			}
+			charges = append(charges, c)
 		}
 		got, want := make([]algorithms.Result, len(charges)), make([]algorithms.Result, len(charges))
 		if err := inRedis.Take(context.Background(), charges, got); err != nil {

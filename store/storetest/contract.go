@@ -30,11 +30,12 @@ var sentences = map[sentence]string{
 	7:  "A give-back (Cost < 0) never refuses. It returns what still counts of what was taken Age ago, and never lifts a key above its capacity; not to give back more than was taken is the caller's part.",
 	8:  "A look (Cost 0) makes no key and changes none.",
 	9:  "Two charges meet the same state if and only if their keys and the names of their policies and algorithms are equal; the limit is no part of it.",
-	10: "A key lives for the ResetAfter of the charge that last changed it, and then is a key never seen. A live key that is limited is not forgotten.",
-	11: "The same state twice in one group is [ErrDuplicate]. A charge without policy or key, with a negative Age, an unknown Mode, or a negative cost in Strike mode is a *[algorithms.FieldError]. Nothing is charged.",
+	10: "A key lives for the ResetAfter of the charge that last changed it, and then is a key never seen. A live key that is limited is not forgotten before, but by a charge in Forget mode.",
+	11: "The same state twice in one group is [ErrDuplicate]. A charge without policy or key, with a negative Age, an unknown Mode, a negative cost in Strike mode, or any cost or Age in Forget mode is a *[algorithms.FieldError]. Nothing is charged.",
 	12: "If ctx is done before Take begins, its error is returned and nothing is charged.",
 	13: "An error is never a denial, and a denial never an error. After an error the results mean nothing. Unless the store can tell that it charged nothing, it does not try again.",
 	14: "Take keeps neither slice, and needs as many results as charges.",
+	15: "A charge in Forget mode always fits. If the group passes, its key becomes one never seen, whatever it was, and the result is that of a look at such a key.",
 }
 
 // broke reports a broken law or sentence, quoted.

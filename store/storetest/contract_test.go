@@ -22,7 +22,7 @@ func TestQuotes(t *testing.T) {
 		}
 	}
 	check("../../algorithms/algorithm.go", "Algorithm", 9, func(i int) string { return laws[law(i)] })
-	check("../store.go", "Store", 14, func(i int) string { return sentences[sentence(i)] })
+	check("../store.go", "Store", 15, func(i int) string { return sentences[sentence(i)] })
 }
 
 func commentOf(t *testing.T, file, typeName string) string {

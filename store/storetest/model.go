@@ -50,6 +50,11 @@ func (m *model) Take(ctx context.Context, charges []store.Charge, results []algo
 	made := make([]bool, len(charges))
 	refusals := 0
 	for i, c := range charges {
+		if c.Mode == store.Forget {
+			_, results[i] = c.Policy.Decide(nil, nil, now, 0, 0)
+			made[i] = true
+			continue
+		}
 		cost := c.Cost
 		if c.Mode == store.Strike {
 			cost = 0

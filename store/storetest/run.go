@@ -25,7 +25,7 @@ type Options struct {
 	Limits []algorithms.Limit
 
 	// Steps is how many random groups each of the checks with a random walk compares
-	// with the model; 0 means 1500.
+	// with the model, "forget" a fifth of them; 0 means 1500.
 	Steps int
 
 	// Seed of the random groups; 0 means a new one, which failures name.
@@ -103,6 +103,8 @@ var checks = []struct {
 	{"modes", (*fixture).checkModes},
 	{"give back", (*fixture).checkGiveBack},
 	{"look", (*fixture).checkLook},
+	{"forget", (*fixture).checkForget},
+	{"forget in groups", (*fixture).checkForgetInGroups},
 	{"state", (*fixture).checkState},
 	{"life time", (*fixture).checkLifeTime},
 	{"mistakes", (*fixture).checkMistakes},
@@ -171,7 +173,7 @@ func (f *fixture) checkRandom(w walk) {
 			algorithms.PerSecond(10).WithBurst(1), {Count: 13, Period: 86_401 * time.Second}, {Count: 2, Period: 10 * time.Millisecond},
 		}
 	}
-	names := []string{"a", "b", "c"}
+	names := walkNames
 	policies := map[string]*algorithms.Policy{}
 	for _, n := range names {
 		policies[n] = f.policy(n, limits[rnd.IntN(len(limits))])
@@ -249,14 +251,15 @@ func (f *fixture) equal(a, b algorithms.Result) bool {
 	return a.Limited == b.Limited && a.Limit == b.Limit && a.Remaining == b.Remaining && near(a.RetryAfter, b.RetryAfter) && near(a.ResetAfter, b.ResetAfter)
 }
 
-var randomKeys = []string{"k", "l"}
+// The policies and the keys of random walks.
+var walkNames, walkKeys = []string{"a", "b", "c"}, []string{"k", "l"}
 
 // looks looks at every key, as many at a time as the store can.
 func (f *fixture) looks(m *model, step int, names []string, policies map[string]*algorithms.Policy, most int) bool {
 	f.Helper()
 	var charges []store.Charge
 	for _, n := range names {
-		for _, key := range randomKeys {
+		for _, key := range walkKeys {
 			charges = append(charges, store.Charge{Policy: policies[n], Key: key})
 		}
 	}
@@ -274,9 +277,12 @@ func (f *fixture) randomGroup(rnd *rand.Rand, names []string, policies map[strin
 		p := policies[names[rnd.IntN(len(names))]]
 		capacity := p.Limit().Count
 		costs := []int64{1, 1, 1, 2, 0, -1, 1 + rnd.Int64N(capacity+2), -rnd.Int64N(capacity + 1), math.MaxInt64}
-		c := store.Charge{Policy: p, Key: randomKeys[rnd.IntN(len(randomKeys))], Cost: costs[rnd.IntN(len(costs))]}
+		c := store.Charge{Policy: p, Key: walkKeys[rnd.IntN(len(walkKeys))], Cost: costs[rnd.IntN(len(costs))]}
 		if rnd.IntN(3) == 0 {
-			c.Mode = store.Mode(rnd.IntN(3))
+			c.Mode = store.Mode(rnd.IntN(4))
+		}
+		if c.Mode == store.Forget {
+			c.Cost = 0
 		}
 		if c.Cost < 0 {
 			c.Age = time.Duration(rnd.Int64N(int64(time.Second)))

@@ -175,8 +175,11 @@ func (f *fixture) checkMistakes() {
 		{Key: "x", Cost: 1},
 		{Policy: p, Cost: 1},
 		{Policy: p, Key: "x", Cost: -1, Age: -1},
-		{Policy: p, Key: "x", Cost: 1, Mode: 3},
+		{Policy: p, Key: "x", Cost: 1, Mode: 4},
 		{Policy: p, Key: "x", Cost: -1, Mode: store.Strike},
+		{Policy: p, Key: "x", Cost: 1, Mode: store.Forget},
+		{Policy: p, Key: "x", Cost: -1, Mode: store.Forget},
+		{Policy: p, Key: "x", Age: 1, Mode: store.Forget},
 	} {
 		if mistake := (*algorithms.FieldError)(nil); !errors.As(take(2, good, bad), &mistake) {
 			sentence(11).broke(f, "%+v: no FieldError", bad)
@@ -237,7 +240,7 @@ func (f *fixture) checkSlices() {
 }
 
 // checkConcurrent: sentence 1, from many goroutines: exactly the limit passes,
-// and two keys that are only charged together are never seen apart.
+// and two keys that are only charged, or forgotten, together are never seen apart.
 func (f *fixture) checkConcurrent() {
 	f.Helper()
 	const callers, calls, limit = 16, 20, 100
@@ -275,4 +278,5 @@ func (f *fixture) checkConcurrent() {
 	if passed != limit || apart != 0 {
 		sentence(1).broke(f, "%d groups of %d passed; %d saw one charge without the other", passed, limit, apart)
 	}
+	f.checkConcurrentForget(a, b)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -61,13 +62,16 @@ func after(change func(charges []store.Charge, results []algorithms.Result)) tak
 	}
 }
 
+// mistake breaks a sentence.
+type mistake struct {
+	sentence sentence
+	name     string
+	take     takeFunc
+}
+
 // Each sentence that a check can hold is broken, and Run must see it.
 func TestRunSeesMistakes(t *testing.T) {
-	mistakes := []struct {
-		sentence sentence
-		name     string
-		take     takeFunc
-	}{
+	mistakes := []mistake{
 		{1, "one by one", func(m *safeModel, ctx context.Context, charges []store.Charge, results []algorithms.Result) error {
 			if err := store.Check(ctx, charges, results); err != nil {
 				return err
@@ -221,7 +225,7 @@ func TestRunSeesMistakes(t *testing.T) {
 			return m.Take(ctx, charges, results)
 		}},
 	}
-	for _, m := range mistakes {
+	for _, m := range slices.Concat(mistakes, forgetMistakes) {
 		t.Run(fmt.Sprintf("%d/%s", m.sentence, m.name), func(t *testing.T) {
 			said := &recorder{}
 			for _, c := range checks {
