@@ -1,10 +1,17 @@
 package adapters_test
 
 import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +23,7 @@ import (
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/keyfunc"
 	"github.com/weirgo/weir/middleware"
+	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/memstore"
 )
 
@@ -54,7 +62,6 @@ type route struct {
 type app struct {
 	layers []layer
 	routes []route
-	top    bool // net/http: the layers are around the mux, not around each handler
 }
 
 // frameworks serve an app. Each serves as many spellings of a path as it can.
@@ -71,14 +78,7 @@ var frameworks = []struct {
 			return h
 		}
 		for _, r := range a.routes {
-			if a.top {
-				mux.Handle(r.method+" "+r.path, r.handler)
-			} else {
-				mux.Handle(r.method+" "+r.path, wrap(r.handler))
-			}
-		}
-		if a.top {
-			return wrap(mux)
+			mux.Handle(r.method+" "+r.path, wrap(r.handler))
 		}
 		return mux
 	}},
@@ -119,15 +119,39 @@ func each(t *testing.T, test func(t *testing.T, serve func(app) http.Handler)) {
 }
 
 // clock stands still until it is set.
-type clock struct{ seconds int64 }
+type clock struct{ elapsed time.Duration }
 
-func (c *clock) now() time.Time { return time.Unix(1e9+c.seconds, 0) }
+func (c *clock) now() time.Time { return time.Unix(1e9, 0).Add(c.elapsed) }
+
+// notedStore notes the key of each group's first charge.
+type notedStore struct {
+	store.Store
+	mu   sync.Mutex
+	keys []string
+}
+
+func (s *notedStore) Take(ctx context.Context, charges []store.Charge, results []algorithms.Result) error {
+	s.mu.Lock()
+	s.keys = append(s.keys, charges[0].Key)
+	s.mu.Unlock()
+	return s.Store.Take(ctx, charges, results)
+}
+
+// Len is how many keys a store in memory has.
+func (s *notedStore) Len() int { return s.Store.(*memstore.Store).Len() }
+
+// since gives the keys after the first n.
+func (s *notedStore) since(n int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.keys[n:])
+}
 
 // limiter allows count a minute, by the clock.
 type limiter struct {
 	*middleware.Middleware
 	clock
-	store  *memstore.Store
+	store  *notedStore
 	policy *algorithms.Policy
 }
 
@@ -138,8 +162,12 @@ func newLimiter(t *testing.T, count int64, key keyfunc.Func, change ...func(*mid
 	if l.policy, err = algorithms.NewPolicy("p", algorithms.GCRA{}, algorithms.Limit{Count: count, Period: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	l.store = memstore.New(memstore.Config{Clock: l.clock.now})
-	c := middleware.Config{Store: l.store, Rules: []middleware.Rule{{Policy: l.policy, Key: key}}}
+	l.store = &notedStore{Store: backend(t, l.clock.now)}
+	c := middleware.Config{
+		Store:  l.store,
+		Rules:  []middleware.Rule{{Policy: l.policy, Key: key}},
+		Logger: slog.New(slog.DiscardHandler),
+	}
 	for _, f := range change {
 		f(&c)
 	}
@@ -155,30 +183,76 @@ var (
 	perRoute = keyfunc.Join(keyfunc.Route, perIP)
 )
 
-func do(h http.Handler, method, target string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(method, "/", nil)
-	r.RemoteAddr = "203.0.113.7:1"
-	r.URL.Path, r.RequestURI = target, target // "//" is not a host
-	h.ServeHTTP(w, r)
-	return w
+// ask is a request as it comes in from a connection.
+type ask struct {
+	method, target string   // "" is GET and "/"
+	lines          []string // of the header
+	body           string
+	remote         string // "" is an address like others, "none" is none
 }
 
-// wantStatuses sends requests, one a second from 0 on, and gives the answers.
-func (l *limiter) wantStatuses(t *testing.T, h http.Handler, want []int, requests ...string) []*httptest.ResponseRecorder {
+// from is a request of a peer, to is one for a path.
+func from(remote string, lines ...string) ask { return ask{remote: remote, lines: lines} }
+func to(target string, lines ...string) ask   { return ask{target: target, lines: lines} }
+
+// post is a request with a body of a type.
+func post(target, contentType, body string) ask {
+	return ask{method: "POST", target: target, body: body, lines: []string{"Content-Type: " + contentType}}
+}
+
+// request is a as net/http's server reads it.
+func (a ask) request(t *testing.T) *http.Request {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: example.com\r\nContent-Length: %d\r\n",
+		cmp.Or(a.method, "GET"), cmp.Or(a.target, "/"), len(a.body))
+	for _, line := range a.lines {
+		b.WriteString(line + "\r\n")
+	}
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(b.String() + "\r\n" + a.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.RemoteAddr = cmp.Or(a.remote, "203.0.113.7:1"); a.remote == "none" {
+		r.RemoteAddr = ""
+	}
+	return r
+}
+
+// want sends requests, one a second from the clock's time on, and gives the
+// answers. Those that were counted must have the headers.
+func (l *limiter) want(t *testing.T, h http.Handler, want []int, asks ...ask) []*httptest.ResponseRecorder {
 	t.Helper()
 	var got []int
 	var answers []*httptest.ResponseRecorder
-	for i, request := range requests {
-		l.seconds = int64(i)
-		method, target, _ := strings.Cut(request, " ")
-		w := do(h, method, target)
+	for i, a := range asks {
+		w, counted := httptest.NewRecorder(), len(l.store.since(0))
+		h.ServeHTTP(w, a.request(t))
+		l.elapsed += time.Second
 		got, answers = append(got, w.Code), append(answers, w)
+		if len(l.store.since(counted)) > 0 {
+			wantRateHeaders(t, w.Header(), "")
+		}
+		wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
+		if (w.Code == 429) != (err == nil && wait >= 1) {
+			t.Errorf("request %d: status %d, Retry-After %q", i, w.Code, w.Header()["Retry-After"])
+		}
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("status %v, want %v", got, want)
 	}
 	return answers
+}
+
+// wantStatuses is want of "GET /path" and the like.
+func (l *limiter) wantStatuses(t *testing.T, h http.Handler, want []int, requests ...string) []*httptest.ResponseRecorder {
+	t.Helper()
+	var asks []ask
+	for _, request := range requests {
+		method, target, _ := strings.Cut(request, " ")
+		asks = append(asks, ask{method: method, target: target})
+	}
+	return l.want(t, h, want, asks...)
 }
 
 // wantRateHeaders holds h to the three headers, and remaining unless it is "".

@@ -1,10 +1,10 @@
 package middleware
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,13 +14,11 @@ import (
 )
 
 // problem is a problem document (RFC 9457) with the member that
-// draft-ietf-httpapi-ratelimit-headers adds.
+// draft-ietf-httpapi-ratelimit-headers adds. What it says needs no escaping.
 type problem struct {
-	Type     string   `json:"type,omitempty"`
-	Title    string   `json:"title"`
-	Status   int      `json:"status"`
-	Detail   string   `json:"detail,omitempty"`
-	Violated []string `json:"violated-policies,omitempty"`
+	Type, Detail string // or ""
+	Status       int
+	Decision     *Decision // whose policies are violated; nil: none
 }
 
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
@@ -33,33 +31,36 @@ func DefaultDenied(w http.ResponseWriter, r *http.Request, d Decision) {
 		Type:   problemTypes + "quota-exceeded",
 		Status: http.StatusTooManyRequests,
 		Detail: "Try again later.",
+
+		Decision: &d,
 	}
-	if 0 <= d.Refused && d.Refused < len(d.Results) {
-		p.Detail = waitDetail(d.Results[d.Refused].RetryAfter)
-	}
-	for i, result := range d.Results {
-		if result.Limited && d.Charges[i].Mode != store.Shadow {
-			p.Violated = append(p.Violated, d.Charges[i].Policy.Name())
+	if d.RefusedBy() != "" && d.Refused < len(d.Results) {
+		p.Detail = waitDetail(w.Header().Get("Retry-After"), d.Results[d.Refused].RetryAfter)
+		if d.Charges[d.Refused].Mode == store.Strike {
+			p.Type = problemTypes + "abnormal-usage-detected"
 		}
 	}
 	p.write(w, r)
 }
 
-// waitDetail says in words how long to wait.
-func waitDetail(retryAfter time.Duration) string {
+// waitDetail says in words how long to wait: what the header says, which may be
+// longer than the limit demands.
+func waitDetail(header string, retryAfter time.Duration) string {
 	if retryAfter == algorithms.Never {
 		return "This request asks for more than the limit ever allows."
 	}
-	if s := retrySeconds(retryAfter); s > 1 {
-		return fmt.Sprintf("Try again in %d seconds.", s)
+	if _, err := strconv.ParseUint(header, 10, 63); err != nil {
+		header = strconv.FormatInt(retrySeconds(retryAfter), 10)
 	}
-	return "Try again in 1 second."
+	if header == "1" {
+		return "Try again in 1 second."
+	}
+	return "Try again in " + header + " seconds."
 }
 
 // DefaultFailed is what answers a failure where Config.Failed is nil, for those
 // who replace it in some cases only. It tells nothing of the cause.
 func DefaultFailed(w http.ResponseWriter, r *http.Request, err error) {
-	w.Header().Set("Cache-Control", "no-store")
 	switch {
 	case errors.Is(err, ErrBlocked):
 		problem{Status: http.StatusForbidden}.write(w, r)
@@ -81,24 +82,69 @@ func DefaultFailed(w http.ResponseWriter, r *http.Request, err error) {
 
 // write answers with p: as JSON to who accepts that, else as a line of text.
 func (p problem) write(w http.ResponseWriter, r *http.Request) {
-	p.Title = http.StatusText(p.Status)
-	contentType, body := "text/plain; charset=utf-8", []byte(strings.TrimSpace(p.Title+". "+p.Detail)+"\n")
+	contentType, body := "text/plain; charset=utf-8", []byte(nil)
 	if acceptsJSON(r.Header) {
-		if b, err := json.Marshal(p); err == nil {
-			contentType, body = "application/problem+json", append(b, '\n')
-		}
+		contentType, body = "application/problem+json", p.appendJSON(make([]byte, 0, 512))
+	} else {
+		body = p.appendText(make([]byte, 0, 128))
 	}
 	h := w.Header()
-	// What an outer layer said of the body it expected is not true of this one.
-	for _, name := range []string{"Content-Encoding", "Content-Length", "Etag", "Last-Modified"} {
+	// What an outer layer said of the body it expected is not true of this one. But
+	// Content-Encoding is: a layer that compresses says so before it calls this one,
+	// and compresses whatever comes.
+	for _, name := range [...]string{"Content-Length", "Etag", "Last-Modified"} {
 		h.Del(name)
 	}
-	h.Set("Content-Type", contentType)
-	h.Set("X-Content-Type-Options", "nosniff")
+	if !slices.ContainsFunc(h["Cache-Control"], func(v string) bool { return strings.Contains(v, "no-store") }) {
+		uncached(h, []string{"no-store"})
+	}
+	values := []string{contentType, "nosniff"}
+	h["Content-Type"], h["X-Content-Type-Options"] = values[0:1:1], values[1:2:2]
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
 		// A client that is gone is not an error to act on.
 		_, _ = w.Write(body)
+	}
+}
+
+func (p problem) appendText(b []byte) []byte {
+	b = append(append(b, http.StatusText(p.Status)...), '.')
+	if p.Detail != "" {
+		b = append(append(b, ' '), p.Detail...)
+	}
+	return append(b, '\n')
+}
+
+func (p problem) appendJSON(b []byte) []byte {
+	b = append(b, '{')
+	if p.Type != "" {
+		b = append(append(append(b, `"type":"`...), p.Type...), `",`...)
+	}
+	b = append(append(append(b, `"title":"`...), http.StatusText(p.Status)...), `","status":`...)
+	b = strconv.AppendInt(b, int64(p.Status), 10)
+	if p.Detail != "" {
+		b = append(append(append(b, `,"detail":"`...), p.Detail...), '"')
+	}
+	if p.Decision != nil {
+		between := `,"violated-policies":["`
+		for name := range p.Decision.violated {
+			b = append(append(append(b, between...), name...), '"')
+			between = `,"`
+		}
+		if between == `,"` {
+			b = append(b, ']')
+		}
+	}
+	return append(b, '}', '\n')
+}
+
+// violated yields the names of the policies that refuse.
+func (d *Decision) violated(yield func(string) bool) {
+	for i := range min(len(d.Charges), len(d.Results)) {
+		c := &d.Charges[i]
+		if c.Policy != nil && c.Mode != store.Shadow && d.Results[i].Limited && !yield(c.Policy.Name()) {
+			return
+		}
 	}
 }
 

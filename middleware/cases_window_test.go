@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
@@ -92,12 +93,25 @@ func aroundTheReset(t *testing.T) {
 
 func resetOfRefusals(t *testing.T) {
 	for _, aligned := range []bool{false, true} {
+		a := algorithms.FixedWindow{Aligned: aligned}
 		clock := storetest.NewClock()
-		h := counted(t, clock.Now, algorithms.FixedWindow{Aligned: aligned}, per(2, time.Minute, 0)).Handler(ok)
-		ws := calls(t, clock, h, []float64{0, 5, 10, 59.2}, []int{200, 200, 429, 429})
+		h := counted(t, clock.Now, a, per(2, time.Minute, 0)).Handler(ok)
+		at := []float64{0, 5, 10, 59.2}
+		ws := calls(t, clock, h, at, []int{200, 200, 429, 429})
 		for i, want := range [][2]string{{"60", ""}, {"55", ""}, {"50", "50"}, {"1", "1"}} {
 			wantHeaders(t, ws[i], map[string]string{"X-RateLimit-Reset": want[0], "Retry-After": want[1]})
 		}
+		synctest.Test(t, func(t *testing.T) { // as time of day it stays the same
+			start := time.Now()
+			h := newMiddleware(t, middleware.Config{
+				Store: memstore.New(memstore.Config{}), Headers: middleware.Headers{ResetAs: middleware.UnixSeconds},
+				Rules: []middleware.Rule{with(t, "p", a, per(2, time.Minute, 0))},
+			}).Handler(ok)
+			for _, s := range at {
+				time.Sleep(time.Until(start.Add(time.Duration(s * float64(time.Second)))))
+				wantHeaders(t, serve(h), map[string]string{"X-RateLimit-Reset": strconv.FormatInt(start.Unix()+60, 10)})
+			}
+		})
 	}
 }
 

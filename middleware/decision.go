@@ -19,6 +19,18 @@ type Decision struct {
 	Results []algorithms.Result // at the time of the decision
 	Refused int                 // index of the strictest rule that refused the request, len(Config.Rules) for the ban, or −1
 	Delay   time.Duration       // how long a request that may pass is to be held, by rules with Pace; 0 for one that may not
+
+	at   time.Time // before the store was asked
+	node *node     // nil where nothing was decided
+}
+
+// RefusedBy is the name of the policy that refused the request: that of the
+// strictest rule that did, or the ban's. It is "" where none did.
+func (d Decision) RefusedBy() string {
+	if d.Refused < 0 || d.Refused >= len(d.Charges) || d.Charges[d.Refused].Policy == nil {
+		return ""
+	}
+	return d.Charges[d.Refused].Policy.Name()
 }
 
 // FromContext is the Decision of the innermost Middleware that let the request
@@ -46,11 +58,27 @@ const inlineCharges = 5
 type node struct {
 	context.Context
 	by       *Middleware
+	set      *settings
 	decided  bool
+	asked    bool // the store was
+	charged  bool // and it answered
 	decision Decision
-	shown    algorithms.Result // the strictest of this Middleware and those around it
+	latency  time.Duration // of the store, where somebody observes
+	back     returned      // what was given back
 	charges  [inlineCharges]store.Charge
 	results  [inlineCharges]algorithms.Result
+
+	// For the headers, and those of nodes inside this one:
+	strictest algorithms.Result // of those to show; Limit is 0 where there is none
+	held      time.Duration     // how long the request was
+	outer     *node             // of the next Middleware around this one; nil until show
+	told      *node             // whose strictest result is in the headers of XRateLimit; nil where none is
+}
+
+func (m *Middleware) node(ctx context.Context) *node {
+	n := &node{Context: ctx, by: m, set: m.current.Load()}
+	n.decision.node = n
+	return n
 }
 
 // Value finds the node by its Middleware, the innermost node that has a
@@ -66,7 +94,7 @@ func (n *node) Value(key any) any {
 			return n
 		}
 	case notice.Key:
-		return n.by.warnings.notice
+		return n.set.warnings.notice
 	}
 	return n.Context.Value(key)
 }
@@ -79,6 +107,26 @@ func (n *node) room(charges int) {
 	} else {
 		n.decision.Charges, n.decision.Results = make([]store.Charge, charges), make([]algorithms.Result, charges)
 	}
+}
+
+// passes tells whether the request may go on, whose decision ended with err. What
+// fails can't keep out who is under Shadow rules only, of which the log knows.
+func (n *node) passes(err error) bool {
+	if err == nil {
+		return n.decision.Refused < 0
+	}
+	if n.set.shadow {
+		return true
+	}
+	if !n.asked || n.set.ban != nil {
+		return false
+	}
+	for _, rule := range n.set.rules {
+		if !rule.Shadow {
+			return false
+		}
+	}
+	return true
 }
 
 // conclude finds the strictest results: of those that refuse, and of those to
@@ -98,8 +146,8 @@ func (n *node) conclude() {
 		if r.Limited && (d.Refused < 0 || stricter(*r, d.Results[d.Refused])) {
 			d.Refused = i
 		}
-		if stricter(*r, n.shown) {
-			n.shown = *r
+		if stricter(*r, n.strictest) {
+			n.strictest = *r
 		}
 	}
 }

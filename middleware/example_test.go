@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -137,4 +138,43 @@ func Example_pace() {
 	fmt.Println("at least 20 ms:", time.Since(start) >= 20*time.Millisecond)
 	// Output:
 	// at least 20 ms: true
+}
+
+// Mistakes come back together when the program starts: where each is, what stands
+// there, and what would be right.
+func Example_incorrect() {
+	perIP, err := algorithms.NewPolicy("ip", algorithms.FixedWindow{}, algorithms.PerMinute(100))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = middleware.New(middleware.Config{
+		Rules: []middleware.Rule{
+			{Policy: perIP, Key: keyfunc.IP(keyfunc.Trust{}), Pace: true},
+			{Policy: perIP, Key: keyfunc.HMAC([]byte("swordfish"), keyfunc.Header("X-User-ID"))},
+			{PolicyOf: func(*http.Request) *algorithms.Policy { return perIP }, Unit: "bytes"},
+		},
+		BanKey: keyfunc.Const("everybody"),
+		Headers: middleware.Headers{
+			Prefix:      "X Rate Limit",
+			Reset:       "Retry-After",
+			RetryJitter: 2 * time.Hour,
+		},
+	})
+	fmt.Println(err)
+
+	var first *middleware.FieldError
+	fmt.Println(errors.As(err, &first), first.Field)
+	// Output:
+	// weir: Store = <nil>: is missing; memstore.New(memstore.Config{}) keeps counts in memory
+	// weir: Rules[0].Pace = true: needs an algorithm that keeps a queue, and fixed-window as it is set up keeps none; use LeakyBucket{}, without Stepped
+	// weir: Rules[1].Key: keyfunc.HMAC: len(secret) = 9: must be at least 16 bytes, from crypto/rand
+	// weir: Rules[1].Policy = "ip": has the name of Rules[0].Policy; each policy needs a name of its own
+	// weir: Rules[2].Key = <nil>: is missing; keyfunc.IP(keyfunc.Trust{}) limits each address, keyfunc.Const all together
+	// weir: Rules[2].Unit = "bytes": must be "requests", "content-bytes" or "concurrent-requests"
+	// weir: Rules[2].Policies = []: is missing; it lists all that PolicyOf may return
+	// weir: Ban = <nil>: is missing, and BanKey is set; algorithms.Ban{…}.Policy makes one
+	// weir: Headers.RetryJitter = 2h0m0s: must be 0 to 1h0m0s; it only lengthens the wait
+	// weir: Headers.Prefix = "X Rate Limit": must be the beginning of a header's name, such as X-Rate-Limit-
+	// weir: Headers.Reset = "Retry-After": is a header with a meaning of its own; choose another name
+	// true Store
 }

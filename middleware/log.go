@@ -27,10 +27,7 @@ func newFailureLog(logger *slog.Logger, message string) *failureLog {
 // report logs err, unless the client is gone. That it sent no key is its own
 // doing, most of the time. A deadline is not: that is the server's.
 func (l *failureLog) report(ctx context.Context, err error) {
-	logger := l.logger
-	if logger == nil {
-		logger = slog.Default()
-	}
+	logger := l.to()
 	switch {
 	case errors.Is(err, keyfunc.ErrNoKey):
 		logger.LogAttrs(ctx, slog.LevelDebug, "request without a key", slog.Any("error", err))
@@ -49,4 +46,12 @@ func (l *failureLog) report(ctx context.Context, err error) {
 	}
 	logger.LogAttrs(ctx, slog.LevelError, l.message,
 		slog.Any("error", err), slog.Int64("unlogged", l.kept.Swap(0)))
+}
+
+// to is the logger, which is the default one of the moment where none was given.
+func (l *failureLog) to() *slog.Logger {
+	if l.logger == nil {
+		return slog.Default()
+	}
+	return l.logger
 }

@@ -3,18 +3,15 @@
 // what is left.
 //
 // [Middleware.Check] decides, [Middleware.Allow] decides and writes,
-// [Middleware.Handler] wraps; the adapters for routers use the second.
+// [Middleware.Handler] wraps; the adapters for routers use the second, and
+// [Middleware.Settle] when the answer is written.
 package middleware
 
 import (
-	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
-
-	"github.com/weirgo/weir/algorithms"
-	"github.com/weirgo/weir/keyfunc"
-	"github.com/weirgo/weir/store"
 )
 
 // Middleware applies the rules of its [Config] to requests. It is safe for
@@ -22,19 +19,8 @@ import (
 // answers every request with 500: a limit that could not be made is no open
 // door.
 type Middleware struct {
-	store  store.Store
-	rules  []Rule
-	ban    *algorithms.Policy
-	banKey keyfunc.Func // nil: that of the first rule
-	skip   func(*http.Request) bool
-	exempt keyfunc.Match
-	block  keyfunc.Match
-	denied func(http.ResponseWriter, *http.Request, Decision)
-	failed func(http.ResponseWriter, *http.Request, error)
-	log    *failureLog
-	shadow *failureLog // of its own, so that a rule on trial hides no failure
-
-	warnings *warnings
+	current  atomic.Pointer[settings]
+	bypassed atomic.Bool
 }
 
 var errNil = errors.New("weir: the Middleware is nil: New returned an error")
@@ -43,8 +29,8 @@ var errNil = errors.New("weir: the Middleware is nil: New returned an error")
 var ErrBlocked = errors.New("weir: the request is blocked")
 
 // Handler limits next. Requests that are refused do not reach it. The
-// ResponseWriter is handed on as it is. If next is nil, those that may pass are
-// answered with 500.
+// ResponseWriter is handed on as it is, unless a rule has Refund. If next is nil,
+// those that may pass are answered with 500.
 //
 // A Middleware counts a request once, however often it is mounted on its way.
 // It knows a request by its context: one that a handler makes with the context
@@ -55,8 +41,13 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		next = http.HandlerFunc(problem{Status: http.StatusInternalServerError}.write)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r, ok := m.Allow(w, r); ok {
-			next.ServeHTTP(w, r)
+		limited, ok := m.Allow(w, r)
+		switch {
+		case !ok:
+		case limited != r && m.toSettle(limited) != nil:
+			m.serve(next, w, limited)
+		default:
+			next.ServeHTTP(w, limited)
 		}
 	})
 }
@@ -65,6 +56,9 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 // the request to go on with, whose context carries the Decision for
 // [FromContext]; if not, it has written the answer. It returns when the turn of
 // the request has come, where a rule has Pace, or its context is done.
+//
+// Where rules have Refund, [Middleware.Settle] must be called when the request is
+// served.
 func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	if m == nil {
 		problem{Status: http.StatusInternalServerError}.write(w, r)
@@ -74,27 +68,31 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 	if ctx.Value(m) != nil || m.passes(r) {
 		return r, true
 	}
-	n := &node{Context: ctx, by: m}
+	n := m.node(ctx)
 	r = r.WithContext(n) // for the keys, which it tells whom to give notice to
-	err := m.decide(r, n)
+	err := n.set.decide(r, n)
 	if err != nil {
-		m.log.report(ctx, err)
+		n.set.log.report(ctx, err)
 	}
+	passes := n.passes(err)
+	n.set.tell(ctx, n, err, passes)
 	var held time.Duration
 	if n.decision.Delay > 0 { // and so err is nil
 		held, err = hold(ctx, n.decision.Delay)
+		passes = err == nil
 	}
 	n.show(w.Header(), held)
-	if err != nil {
-		m.failed(w, r, err)
-		return r, false
+	switch {
+	case passes:
+		return r, true
+	case err != nil:
+		n.fail(w.Header())
+		n.set.failed(w, r, err)
+	default:
+		n.refuse(w.Header())
+		n.set.denied(w, r, n.decision)
 	}
-	if n.decision.Refused >= 0 {
-		setRefusal(w.Header(), n.decision.Results[n.decision.Refused].RetryAfter)
-		m.denied(w, r, n.decision)
-		return r, false
-	}
-	return r, true
+	return r, false
 }
 
 // Check decides r without writing anything. Unlike Allow it counts the request
@@ -102,9 +100,10 @@ func (m *Middleware) Allow(w http.ResponseWriter, r *http.Request) (*http.Reques
 // wait for.
 //
 // The error is [keyfunc.ErrNoKey] where a rule or the ban found no key and no
-// other refused (the rules with a key were charged), the store's error, or that
-// of a Key, a Cost or BanKey (nothing was charged). What is wrong with a Shadow
-// rule goes to the log.
+// other refused (the rules with a key were charged), [ErrBlocked], the store's
+// error, or that of a Key, a Cost, a PolicyOf, BanKey or Block (nothing was
+// charged). What is wrong with a Shadow rule goes to the log, and where all rules
+// are that, so does all else.
 func (m *Middleware) Check(r *http.Request) (Decision, error) {
 	if m == nil {
 		return Decision{Refused: -1}, errNil
@@ -113,139 +112,47 @@ func (m *Middleware) Check(r *http.Request) (Decision, error) {
 		return Decision{Refused: -1}, nil
 	}
 	ctx := r.Context()
-	n := &node{Context: ctx, by: m}
+	n := m.node(ctx)
 	asked := r.WithContext(n)
-	err := m.decide(asked, n)
+	err := n.set.decide(asked, n)
 	*r = *asked.WithContext(ctx) // a Key may have read the body, and put it back
+	passes := n.passes(err)
+	n.set.tell(ctx, n, err, passes)
+	if passes && err != nil {
+		n.set.log.report(ctx, err)
+		err = nil
+	}
 	return n.decision, err
 }
 
 // passes tells whether r is let through uncounted.
 func (m *Middleware) passes(r *http.Request) bool {
-	if m.skip != nil && m.skip(r) {
-		return true
-	}
-	if m.exempt == nil {
+	s := m.current.Load()
+	outcome := Exempted
+	if m.bypassed.Load() {
+		outcome = Bypassed
+	} else if !s.exempts(r) {
 		return false
 	}
-	exempt, err := m.exempt(r)
+	if s.observe != nil {
+		s.observe(r.Context(), Event{Outcome: outcome, Passed: true})
+	}
+	return true
+}
+
+// exempts tells whether r is none of the rules' business.
+func (s *settings) exempts(r *http.Request) bool {
+	if s.skip != nil && s.skip(r) || s.flight && isPreflight(r) {
+		return true
+	}
+	if s.exempt == nil {
+		return false
+	}
+	exempt, err := s.exempt(r)
 	return exempt && err == nil
 }
 
-// blocks tells why r may not be decided at all.
-func (m *Middleware) blocks(r *http.Request) error {
-	if m.block == nil {
-		return nil
-	}
-	blocked, err := m.block(r)
-	if err == nil && blocked {
-		err = ErrBlocked
-	}
-	return err
-}
-
-// decide fills n's decision. Until it returns, n has none to show to a Key.
-func (m *Middleware) decide(r *http.Request, n *node) error {
-	err := m.ask(r, n)
-	n.decided = true
-	return err
-}
-
-func (m *Middleware) ask(r *http.Request, n *node) error {
-	count := len(m.rules)
-	if m.ban != nil {
-		count++
-	}
-	n.room(count)
-	if err := m.blocks(r); err != nil {
-		return err
-	}
-	d := &n.decision
-	var noKey error
-	charged := 0
-	for i := range d.Charges {
-		charge, err := m.charge(r, d, i)
-		switch {
-		case err == nil:
-			d.Charges[i] = charge
-			charged++
-			m.warnings.count(i, charge.Key)
-		case errors.Is(err, keyfunc.ErrSkip):
-		case i < len(m.rules) && m.rules[i].Shadow: // left out too: it refuses nothing
-			m.shadow.report(r.Context(), err)
-		case !errors.Is(err, keyfunc.ErrNoKey):
-			return err
-		case noKey == nil: // as it is: joining allocates, and this may be a flood
-			noKey = err
-		default:
-			noKey = errors.Join(noKey, err)
-		}
-	}
-	if err := m.take(r.Context(), d, charged); err != nil {
-		return err
-	}
-	n.conclude()
-	switch {
-	case d.Refused >= 0:
-		return nil
-	case noKey != nil:
-		return noKey
-	}
-	d.Delay = m.turn(d)
-	return nil
-}
-
-// charge is what rule i, or the ban after the last rule, asks of r.
-func (m *Middleware) charge(r *http.Request, d *Decision, i int) (store.Charge, error) {
-	if i == len(m.rules) {
-		return m.strike(r, d)
-	}
-	return m.rules[i].charge(r)
-}
-
-// take charges those of d's charges that have a policy, as one group.
-func (m *Middleware) take(ctx context.Context, d *Decision, charged int) error {
-	switch charged {
-	case 0:
-		return nil
-	case len(d.Charges):
-		return m.store.Take(ctx, d.Charges, d.Results)
-	}
-	charges := make([]store.Charge, 0, charged)
-	for _, c := range d.Charges {
-		if c.Policy != nil {
-			charges = append(charges, c)
-		}
-	}
-	results := make([]algorithms.Result, charged)
-	if err := m.store.Take(ctx, charges, results); err != nil {
-		return err
-	}
-	for i := range d.Charges {
-		if d.Charges[i].Policy != nil {
-			d.Results[i], results = results[0], results[1:]
-		}
-	}
-	return nil
-}
-
-// charge is what rule asks of r.
-func (rule *Rule) charge(r *http.Request) (store.Charge, error) {
-	key, err := rule.Key(r)
-	if err != nil {
-		return store.Charge{}, err
-	}
-	if key == "" {
-		return store.Charge{}, keyfunc.ErrNoKey
-	}
-	c := store.Charge{Policy: rule.Policy, Key: keyfunc.Bound(key), Cost: 1}
-	if rule.Cost != nil {
-		if c.Cost = rule.Cost(r); c.Cost < 0 {
-			return store.Charge{}, &FieldError{Field: "Cost of policy " + rule.Policy.Name(), Value: c.Cost, Reason: "must not be negative"}
-		}
-	}
-	if rule.Shadow {
-		c.Mode = store.Shadow
-	}
-	return c, nil
+// isPreflight tells whether r is a CORS preflight (Fetch Standard §3.3.2).
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -11,10 +11,10 @@ import (
 
 // turn is how long a request that d lets in has to wait: until the latest of its
 // turns under the rules with Pace.
-func (m *Middleware) turn(d *Decision) time.Duration {
+func (s *settings) turn(d *Decision) time.Duration {
 	var latest time.Duration
-	for i := range m.rules {
-		if c := &d.Charges[i]; m.rules[i].Pace && c.Policy != nil {
+	for i := range s.rules {
+		if c := &d.Charges[i]; s.rules[i].Pace && c.Policy != nil {
 			// That there are turns was asked when m was made.
 			turn, _ := c.Policy.Turn(c.Cost, d.Results[i])
 			latest = max(latest, turn)
@@ -60,10 +60,12 @@ func (rule *Rule) checkPace(s store.Store, bad func(value any, reason string)) {
 	if rule.Shadow {
 		bad(true, "can't be set with Shadow, which holds nothing; leave one of them out")
 	}
-	if rule.Policy == nil || rule.Policy.Algorithm() == nil {
-		return // reported as such
-	}
-	if _, ok := rule.Policy.Turn(0, algorithms.Result{}); !ok {
-		bad(true, fmt.Sprintf("needs an algorithm that keeps a queue, and %s as it is set up keeps none; use LeakyBucket{}, without Stepped", rule.Policy.Algorithm().Name()))
+	for _, p := range rule.policies() {
+		if p == nil || p.Algorithm() == nil {
+			continue // reported as such
+		}
+		if _, ok := p.Turn(0, algorithms.Result{}); !ok {
+			bad(true, fmt.Sprintf("needs an algorithm that keeps a queue, and %s as it is set up keeps none; use LeakyBucket{}, without Stepped", p.Algorithm().Name()))
+		}
 	}
 }

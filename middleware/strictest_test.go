@@ -91,12 +91,13 @@ func TestStrictestRefusal(t *testing.T) {
 }
 
 // With one Middleware inside another, a refusal comes before a pass with a longer
-// wait, and of passes the strictest is told, however many there are.
+// wait, though that has to be waited for too; and of passes the strictest is told,
+// however many there are.
 func TestStrictestOfNested(t *testing.T) {
 	clock := storetest.NewClock()
 	h := limiter(t, clock, algorithms.PerHour(2)).Handler(limiter(t, clock, algorithms.PerMinute(1)).Handler(ok))
 	serve(h)
-	wantHeaders(t, serve(h), map[string]string{"Retry-After": "60", "X-RateLimit-Limit": "1", "X-RateLimit-Reset": "60"})
+	wantHeaders(t, serve(h), map[string]string{"Retry-After": "1800", "X-RateLimit-Limit": "1", "X-RateLimit-Reset": "60"})
 	h = limiter(t, clock, algorithms.PerHour(3)).Handler(limiter(t, clock, algorithms.PerMinute(100)).Handler(limiter(t, clock, algorithms.PerMinute(50)).Handler(ok)))
 	wantHeaders(t, serve(h), map[string]string{"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "2"})
 }

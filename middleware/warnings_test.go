@@ -125,7 +125,7 @@ func TestOneKeyIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, log := warned(t, c.key)
 			h := m.Handler(ok)
-			for i := range 20_000 {
+			for i := range 8_000 {
 				client := fmt.Sprint(i % c.clients)
 				if i%1000 < c.with {
 					client = "the one"

@@ -24,25 +24,26 @@ import (
 // routes, such as CleanPath, StripSlashes and GetHead: before them, another
 // spelling of a path is another route or none, with a budget of its own.
 //
+// chi's values are encoded where r.URL.RawPath is set, and only there. A handler
+// that always decodes them takes "%2531" for 1, which has another key.
+//
 // Two things can't be seen before chi goes there. A sub-router that is wrapped
 // in a handler and then mounted is one route, "/mounted/*". And the very path of
 // a mount has the mount's pattern, whatever the sub-router has for it.
 func Middleware(m *middleware.Middleware) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rctx := chi.RouteContext(r.Context())
-			if rctx != nil && rctx.Routes != nil {
-				route(r, rctx)
-			}
-			r, ok := m.Allow(w, r)
-			if !ok {
-				return
-			}
-			if rctx != nil && r.URL.RawPath != "" {
+		limited := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if rctx := chi.RouteContext(r.Context()); rctx != nil && r.URL.RawPath != "" {
 				// A handler that decodes what chi gives must not do it twice.
 				setPathValues(r, rctx.URLParams, asRouted)
 			}
 			next.ServeHTTP(w, r)
+		}))
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if rctx := chi.RouteContext(r.Context()); rctx != nil && rctx.Routes != nil {
+				route(r, rctx)
+			}
+			limited.ServeHTTP(w, r)
 		})
 	}
 }

@@ -198,3 +198,18 @@ func TestConcurrent(t *testing.T) {
 }
 
 func ok204(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
+// What is decoded already is not decoded again; a handler must not do it either.
+func TestEncodedTwice(t *testing.T) {
+	r := chi.NewRouter()
+	r.Use(chiadapter.Middleware(limiter(t, 1, keyfunc.PathValue("id"))))
+	r.Get("/{id}", func(w http.ResponseWriter, r *http.Request) {
+		d, _ := middleware.FromContext(r.Context())
+		fmt.Fprintf(w, "%s %s %t", d.Charges[0].Key, chi.URLParam(r, "id"), r.URL.RawPath != "")
+	})
+	for target, want := range map[string]string{"/1": "1 1 false", "/%2531": "%31 %31 false", "/%252%35%31": "%251 %252%35%31 true"} {
+		if w := get(r, target); w.Body.String() != want {
+			t.Errorf("%s: %d %q, want %q", target, w.Code, w.Body, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,6 +169,175 @@ func TestInsideServeMux(t *testing.T) {
 	for i, target := range []string{"/nope/1", "/other/1"} {
 		if w := do(mux, "GET", target); w.Code != []int{404, 429}[i] {
 			t.Errorf("%s: %d; want one budget for all without a route", target, w.Code)
+		}
+	}
+}
+
+// However the path is spelled, the key is one, also where gin leaves the values
+// as they are; the handler gets what gin gives.
+func TestPathValuesAreDecoded(t *testing.T) {
+	for name, set := range map[string]func(*gin.Engine){
+		"UseRawPath":                           func(g *gin.Engine) { g.UseRawPath = true },
+		"UseEscapedPath":                       func(g *gin.Engine) { g.UseEscapedPath = true },
+		"UseEscapedPath with RemoveExtraSlash": func(g *gin.Engine) { g.UseEscapedPath, g.RemoveExtraSlash = true, true },
+	} {
+		g := engine()
+		g.UnescapePathValues = false
+		set(g)
+		limit := ginadapter.Middleware(limiter(t, 1, keyfunc.Join(keyfunc.Route, keyfunc.PathValue("phone"))))
+		handler := func(c *gin.Context) { c.String(200, c.Request.PathValue("phone")+" "+c.Param("phone")) }
+		g.GET("/send/:phone", limit, handler)
+		g.GET(`/a\:phone/:org/:phone/end`, limit, handler)
+		g.GET("/files/:org/*phone", limit, handler)
+		for _, format := range []string{"/send/%s", "/a:phone/%%2531/%s/end", "/files/x%%2531/%s", "/files/x/y//./%s/"} {
+			if name != "UseEscapedPath with RemoveExtraSlash" && format == "/files/x/y//./%s/" {
+				continue // each is another file
+			}
+			for i, phone := range []string{"+1%32%2F3", "%2B12%2F3", "+%31%32%2f3", "%2b1%32%2F3"} {
+				target := fmt.Sprintf(format, phone)
+				w := do(g, "GET", target)
+				if i > 0 && w.Code != 429 {
+					t.Errorf("%s, %s: %d, want 429", name, target, w.Code)
+				}
+				value, param, _ := strings.Cut(w.Body.String(), " ")
+				if i == 0 && (w.Code != 200 || value != param || !strings.Contains(param, phone)) {
+					t.Errorf("%s, %s: %d %q", name, target, w.Code, w.Body)
+				}
+			}
+			// What decodes to another only in a second step is another.
+			if w := do(g, "GET", fmt.Sprintf(format, "%252B12%2F3")); w.Code != 200 {
+				t.Errorf("%s, %s: %d, want 200", name, format, w.Code)
+			}
+		}
+	}
+}
+
+// What gin has decoded is not decoded again, whatever it looks like.
+func TestPathValuesAreDecodedOnce(t *testing.T) {
+	for name, set := range map[string]func(*gin.Engine){
+		"plain":            func(g *gin.Engine) {},
+		"RemoveExtraSlash": func(g *gin.Engine) { g.RemoveExtraSlash = true },
+		"UseRawPath":       func(g *gin.Engine) { g.UseRawPath = true },
+		"UseEscapedPath":   func(g *gin.Engine) { g.UseEscapedPath = true },
+	} {
+		g := engine()
+		set(g)
+		g.Use(ginadapter.Middleware(limiter(t, 1, keyfunc.Join(keyfunc.PathValue("org"), keyfunc.PathValue("id")))))
+		g.GET("/:org/:id", func(c *gin.Context) {
+			d, _ := middleware.FromContext(c.Request.Context())
+			if want := c.Param("org") + "|" + c.Param("id"); d.Charges[0].Key != want {
+				t.Errorf("%s: key %q, want %q", name, d.Charges[0].Key, want)
+			}
+		})
+		for _, target := range []string{"/a/%31", "/a/%2531", "/a/%252531", "/%2531/%25%331", "/%2531/%2525", "/a/%25", "/%41%25/%2541%2500"} {
+			if w := do(g, "GET", target); w.Code != 200 {
+				t.Errorf("%s, %s: %d", name, target, w.Code)
+			}
+		}
+	}
+}
+
+// A pattern may have a name twice, and the handler's value is the first.
+func TestNameTwice(t *testing.T) {
+	g := engine()
+	g.Use(ginadapter.Middleware(limiter(t, 1, keyfunc.PathValue("id"))))
+	g.GET("/orgs/:id/users/:id", func(c *gin.Context) {
+		if c.Param("id") != c.Request.PathValue("id") {
+			t.Errorf("value %q, and for gin %q", c.Request.PathValue("id"), c.Param("id"))
+		}
+	})
+	for i, target := range []string{"/orgs/1/users/1", "/orgs/1/users/2", "/orgs/2/users/1"} {
+		if w := do(g, "GET", target); w.Code != []int{200, 429, 200}[i] {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+}
+
+// Handlers of what has no route can work too, and share one budget.
+func TestNoRoute(t *testing.T) {
+	var keys []string
+	ran := map[string]int{}
+	count := func(name string) gin.HandlerFunc { return func(c *gin.Context) { ran[name]++ } }
+	limit := func(count int64) gin.HandlerFunc {
+		return ginadapter.Middleware(limiter(t, count, func(r *http.Request) (string, error) {
+			key, err := keyfunc.Route(r)
+			keys = append(keys, key+r.PathValue("id"))
+			return key, err
+		}))
+	}
+	for name, use := range map[string]func(*gin.Engine){
+		"engine": func(g *gin.Engine) {
+			g.Use(limit(3))
+			g.NoRoute(count("no route"))
+			g.NoMethod(count("no method"))
+		},
+		"handler": func(g *gin.Engine) {
+			l := limit(3)
+			g.NoRoute(l, count("no route"))
+			g.NoMethod(l, count("no method"))
+		},
+		"both": func(g *gin.Engine) {
+			l := limit(3)
+			g.Use(l)
+			g.NoRoute(l, count("no route"))
+			g.NoMethod(l, count("no method"))
+		},
+	} {
+		g := engine()
+		g.HandleMethodNotAllowed = true
+		use(g)
+		g.POST("/post/:id", func(*gin.Context) {})
+		g.Group("/group", func(c *gin.Context) { t.Error("a group's middleware ran where it has no route") }).GET("/:id", func(*gin.Context) {})
+		keys, ran = nil, map[string]int{}
+		refused := 0
+		for _, request := range []string{"GET /nope/1", "GET /post/7", "OPTIONS /post/7", "HEAD /post/7", "FOO /post/7",
+			"GET /group/7/8", "GET /group//7/", "CONNECT /x", "OPTIONS /nope", "GET /post%2F7", "GET /%00"} {
+			method, target, _ := strings.Cut(request, " ")
+			if do(g, method, target).Code == 429 {
+				refused++
+			}
+		}
+		if ran["no route"]+ran["no method"] != 3 || ran["no method"] == 0 || refused != 8 {
+			t.Errorf("%s: the handlers ran %v times, and %d were refused", name, ran, refused)
+		}
+		for _, key := range keys {
+			if key != "unmatched" {
+				t.Errorf("%s: key %q", name, key)
+			}
+		}
+	}
+}
+
+// HandleContext gives the request to another route, which doesn't count it again.
+func TestHandleContext(t *testing.T) {
+	g := engine()
+	g.Use(ginadapter.Middleware(limiter(t, 2, keyfunc.Route)))
+	ran := 0
+	g.GET("/index", func(c *gin.Context) { ran++; c.String(200, "index") })
+	g.NoRoute(func(c *gin.Context) {
+		c.Request.URL.Path = "/index"
+		g.HandleContext(c)
+	})
+	for i, target := range []string{"/a", "/b", "/c", "/index", "/index", "/index"} {
+		if w := do(g, "GET", target); w.Code != []int{200, 200, 429}[i%3] {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+	if ran != 4 {
+		t.Errorf("ran %d times, want 2 of each", ran)
+	}
+}
+
+// gin redirects before it calls any middleware.
+func TestRedirects(t *testing.T) {
+	g := engine()
+	g.RedirectFixedPath = true
+	calls := 0
+	g.Use(ginadapter.Middleware(limiter(t, 1, func(*http.Request) (string, error) { calls++; return "k", nil })))
+	g.GET("/a/:id", func(*gin.Context) { t.Error("the handler ran") })
+	for _, target := range []string{"/a/1/", "/A/1", "//a/1", "/x/../a/1"} {
+		if w := do(g, "GET", target); w.Code != 301 || calls != 0 {
+			t.Errorf("%s: %d, and %d were counted", target, w.Code, calls)
 		}
 	}
 }

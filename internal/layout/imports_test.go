@@ -27,12 +27,14 @@ type rule struct {
 
 // rules has a row for every package of the module.
 var rules = map[string]rule{
-	"algorithms":      {},
-	"store":           {inside: []string{"algorithms"}},
-	"store/memstore":  {inside: []string{"algorithms", "store"}},
-	"store/storetest": {inside: []string{"algorithms", "store", "internal/twin"}},
-	"keyfunc":         {inside: []string{"algorithms", "internal/notice"}},
-	"middleware":      {inside: []string{"algorithms", "store", "keyfunc", "internal/notice"}},
+	"algorithms":         {},
+	"store":              {inside: []string{"algorithms"}},
+	"store/memstore":     {inside: []string{"algorithms", "store"}},
+	"store/storetest":    {inside: []string{"algorithms", "store", "internal/twin"}},
+	"keyfunc":            {inside: []string{"algorithms", "internal/notice"}},
+	"keyfunc/normalize":  {outside: []string{"golang.org/x/text"}},
+	"middleware":         {inside: []string{"algorithms", "store", "keyfunc", "internal/notice"}},
+	"middleware/expvars": {inside: []string{"algorithms", "store", "keyfunc", "middleware", "internal/notice"}},
 	"adapters/gin": {
 		inside:  []string{"algorithms", "store", "keyfunc", "middleware", "internal/notice"},
 		outside: []string{"github.com/gin-gonic/gin"},
@@ -40,6 +42,14 @@ var rules = map[string]rule{
 	"adapters/chi": {
 		inside:  []string{"algorithms", "store", "keyfunc", "middleware", "internal/notice"},
 		outside: []string{"github.com/go-chi/chi/v5"},
+	},
+	"store/breaker": {
+		inside:  []string{"algorithms", "store"},
+		outside: []string{"github.com/sony/gobreaker/v2"},
+	},
+	"store/resilient": {
+		inside:  []string{"algorithms", "store", "store/memstore", "store/breaker"},
+		outside: []string{"github.com/sony/gobreaker/v2"},
 	},
 	"store/redisstore": {
 		inside:  []string{"algorithms", "store", "internal/goredis", "internal/twin"},

@@ -16,7 +16,7 @@ func TestReadmeShowsExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	compiled := map[string]bool{}
-	for _, pattern := range []string{"*/example_test.go", "*/*/example_test.go"} {
+	for _, pattern := range []string{"*/example*_test.go", "*/*/example*_test.go"} {
 		files, err := filepath.Glob(filepath.Join(top, pattern))
 		if err != nil {
 			t.Fatal(err)
