@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/memstore"
 )
 
 // denying is a DenyCache of maxAge around a counted store by the clock of the
@@ -271,7 +272,7 @@ func TestDenyCacheRandom(t *testing.T) {
 }
 
 func TestDenyCacheConcurrent(t *testing.T) {
-	s, _ := denying(time.Hour, 32)
+	s := store.DenyCache(memstore.New(memstore.Config{}), time.Hour, 32)
 	p := perHour(t, "p", 5)
 	var all sync.WaitGroup
 	for g := range 8 {
