@@ -24,13 +24,10 @@ type item struct {
 	policy string // the Item of RateLimit-Policy: `"burst";q=100;w=60`
 }
 
-// items are those of all policies that a request can be charged by and told of.
+// items are those of all policies that a request can be charged by.
 func items(rules []Rule, ban *algorithms.Policy) map[*algorithms.Policy]item {
 	all := make(map[*algorithms.Policy]item)
 	for i := range rules {
-		if rules[i].Shadow {
-			continue
-		}
 		for _, p := range rules[i].policies() {
 			all[p] = itemOf(p, rules[i].Unit)
 		}

@@ -169,6 +169,16 @@ func TestDraft11OfOwnNumbers(t *testing.T) {
 	}
 }
 
+// A store that rounds times can say that something is taken and nothing has to be
+// waited for.
+func TestDraft11OfRoundedTimes(t *testing.T) {
+	h := newMiddleware(t, middleware.Config{
+		Store: answering{{Limit: 5, Remaining: 4}, {Limit: 5, Remaining: 3}}, Headers: middleware.Headers{Dialect: middleware.Draft11},
+		Rules: []middleware.Rule{with(t, "a", algorithms.FixedWindow{}, per(5, second, 0)), with(t, "b", algorithms.GCRA{}, per(5, second, 0))},
+	}).Handler(ok)
+	wantHeaders(t, serve(h), map[string]string{"RateLimit": `"a";r=4;t=1, "b";r=3;t=1`})
+}
+
 // The parameter pk is 12 bytes of a keyed hash: by policy, key and secret.
 func TestPartition(t *testing.T) {
 	secret := []byte("0123456789abcdef")

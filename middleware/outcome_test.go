@@ -146,36 +146,37 @@ func TestRefundAndTime(t *testing.T) {
 // Nothing is given back of a request that is refused, or that a rule on trial
 // would have refused: nothing was taken.
 func TestRefundOfRefused(t *testing.T) {
-	c, p := refunding(t, always)
-	full := policyOf(t, "full", algorithms.FixedWindow{}, algorithms.PerHour(1))
-	c.Rules = append(c.Rules, middleware.Rule{Policy: full, Key: keyfunc.Const("k"), Refund: always})
-	var m *middleware.Middleware
-	c.Denied = func(w http.ResponseWriter, r *http.Request, d middleware.Decision) {
-		if err := m.Refund(r.Context(), d); err != nil {
-			t.Error(err)
+	for at := range 2 { // the rule that refuses is the first, or the last
+		c, p := refunding(t, always)
+		full := policyOf(t, "full", algorithms.FixedWindow{}, algorithms.PerHour(1))
+		c.Rules = slices.Insert(c.Rules, at, middleware.Rule{Policy: full, Key: keyfunc.Const("k"), Refund: always})
+		var m *middleware.Middleware
+		c.Denied = func(w http.ResponseWriter, r *http.Request, d middleware.Decision) {
+			if err := m.Refund(r.Context(), d); err != nil {
+				t.Error(err)
+			}
+			middleware.DefaultDenied(w, r, d)
 		}
-		middleware.DefaultDenied(w, r, d)
-	}
-	c.Ban = threeStrikes(t)
-	m = newMiddleware(t, c)
-	for _, p := range []*algorithms.Policy{p, full} {
-		if _, err := store.Take(t.Context(), c.Store, p, "k", 1); err != nil {
-			t.Fatal(err)
+		c.Ban = threeStrikes(t)
+		m = newMiddleware(t, c)
+		for _, p := range []*algorithms.Policy{p, full} {
+			if _, err := store.Take(t.Context(), c.Store, p, "k", 1); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	r := httptest.NewRequest("GET", "/", nil)
-	refused, passes := m.Allow(httptest.NewRecorder(), r)
-	if passes {
-		t.Fatal("it passes")
-	}
-	m.Settle(refused, 429)
-	wantLeft(t, c.Store, []*algorithms.Policy{p, full, c.Ban}, 9, 0, 2)
+		refused, passes := m.Allow(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		if passes {
+			t.Fatal("it passes")
+		}
+		m.Settle(refused, 429)
+		wantLeft(t, c.Store, []*algorithms.Policy{p, full, c.Ban}, 9, 0, 2)
 
-	c.Rules[1].Shadow = true
-	if w := serve(newMiddleware(t, c).Handler(ok)); w.Code != 200 {
-		t.Error(w.Code)
+		c.Rules[at].Shadow = true
+		if w := serve(newMiddleware(t, c).Handler(ok)); w.Code != 200 {
+			t.Error(w.Code)
+		}
+		wantLeft(t, c.Store, []*algorithms.Policy{p, full, c.Ban}, 9, 0, 2)
 	}
-	wantLeft(t, c.Store, []*algorithms.Policy{p, full, c.Ban}, 9, 0, 2)
 }
 
 // A store that lets pass what it could not decide has taken nothing, and neither

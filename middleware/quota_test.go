@@ -73,6 +73,9 @@ func quotas(t *testing.T, h http.Header) []quota {
 				t.Errorf("limit %s has %s", one.name, param)
 			}
 		}
+		if _, ok := item.Params.Get("pk"); ok != (one.pk != nil) {
+			t.Errorf("limit %s has a pk: %t", one.name, ok)
+		}
 		full := one.r == one.q && one.q < largest // beyond that it can't be told
 		if one.r < 0 || one.r > one.q || full && one.t >= 0 || one.r < one.q && one.t < 0 {
 			t.Errorf("limit %+v", *one)
