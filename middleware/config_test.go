@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,31 @@ func TestConfigIsCopied(t *testing.T) {
 	rules[0] = middleware.Rule{}
 	if w := serve(m.Handler(ok)); w.Code != 200 {
 		t.Errorf("%d", w.Code)
+	}
+}
+
+// What a queue has let in keeps its place: nothing of it is given back.
+func TestPaceWithRefund(t *testing.T) {
+	_, err := middleware.New(middleware.Config{
+		Store: memstore.New(memstore.Config{}),
+		Rules: []middleware.Rule{{
+			Policy: policy(t, "p", algorithms.PerMinute(5)), Key: keyfunc.Const("k"), Pace: true,
+			Refund: func(int) bool { return true },
+		}},
+	})
+	wantMistakes(t, "Pace and Refund", err, []mistake{{"Rules[0].Pace", true, "can't be set with Refund"}})
+
+	s, p := memstore.New(memstore.Config{}), policy(t, "p", algorithms.PerHour(5))
+	m := newMiddleware(t, middleware.Config{Store: s, Rules: []middleware.Rule{{Policy: p, Key: keyfunc.Const("k"), Pace: true}}})
+	d, err := m.Check(httptest.NewRequest("GET", "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Refund(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if look, err := store.Take(t.Context(), s, p, "k", 0); err != nil || look.Remaining != 4 {
+		t.Errorf("%+v, %v; want 4 left", look, err)
 	}
 }
 

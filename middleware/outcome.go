@@ -47,7 +47,8 @@ var errOther = errors.New("weir: the Decision is not of this Middleware")
 // Rule.Refund whether a request should count. A charge is given back once, however
 // often it is asked for; where nothing was taken, as by a request that was refused
 // or exempt, nothing is given back. Nothing is given back to a window that wasn't
-// charged, so a refund that comes late can do nothing.
+// charged, so a refund that comes late can do nothing; nor to a queue, which a rule
+// with Pace is.
 //
 // The error is the store's, after which a charge may or may not be given back, and
 // is not tried again; or that of ctx, if it was done before; or a *[FieldError] for
@@ -134,7 +135,8 @@ func (n *node) giveBack(ctx context.Context, which func(c *store.Charge, i int) 
 	for i := range d.Charges {
 		c, r := &d.Charges[i], &d.Results[i]
 		taken := c.Cost > 0 && c.Mode != store.Strike && r.Limit > 0 && !r.Limited // with Limit 0 nobody decided
-		if taken && which(c, i) && n.back.mark(i, len(d.Charges)) {
+		queued := i < len(n.set.rules) && n.set.rules[i].Pace                      // those behind have their turns already
+		if taken && !queued && which(c, i) && n.back.mark(i, len(d.Charges)) {
 			charges = append(charges, store.Charge{Policy: c.Policy, Key: c.Key, Cost: -c.Cost, Age: time.Since(d.at)})
 		}
 	}

@@ -60,6 +60,9 @@ func (rule *Rule) checkPace(s store.Store, bad func(value any, reason string)) {
 	if rule.Shadow {
 		bad(true, "can't be set with Shadow, which holds nothing; leave one of them out")
 	}
+	if rule.Refund != nil {
+		bad(true, "can't be set with Refund: those behind have their turns already, and what is given back would let others in between them; leave one of them out")
+	}
 	for _, p := range rule.policies() {
 		if p == nil || p.Algorithm() == nil {
 			continue // reported as such

@@ -51,9 +51,10 @@ type Rule struct {
 	// took is given back when its handler returns. func(s int) bool { return s <
 	// 500 && s != 401 } counts failures to log in. A handler that panics counts as
 	// 500, one that writes nothing as 200, and one that takes the connection over
-	// (Hijack) as 101. [Middleware.Handler] and the adapters see to it, for which
+	// (Hijack) as 101. [Middleware.Handler] and chi's adapter see to it, for which
 	// they hand on a ResponseWriter of their own; it has the methods of the one it
-	// wraps, and Unwrap.
+	// wraps, and Unwrap. gin's goes by gin's own writer, in which a connection that is
+	// taken over counts as 200. It can't be set with Pace.
 	//
 	// Nothing is given back to a window that wasn't charged. Between charge and
 	// refund others can have been refused. A refund that fails is logged, and the

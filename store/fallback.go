@@ -16,8 +16,9 @@ import (
 // unless the backup is [Divide]d by n.
 //
 // What primary failed to give back or forget is not given back by backup, which has
-// not taken it: such a group's error is primary's. Where both fail the error joins
-// theirs.
+// not taken it: such a group's error is primary's. What backup took and is given back
+// when primary is there again, primary gives back: it may let that much more through.
+// Where both fail the error joins theirs.
 //
 // failed is told of each failure of primary, by many callers at once; nil tells
 // nobody.
