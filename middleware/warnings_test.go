@@ -146,6 +146,7 @@ func TestOneKeyIsNoticed(t *testing.T) {
 }
 
 func TestMiddlewareBuiltInHandler(t *testing.T) {
+	middleware.ForgetSites()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	build := func() *middleware.Middleware {
