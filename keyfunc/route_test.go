@@ -274,7 +274,7 @@ func TestRouteOfWhileRegistering(t *testing.T) {
 // while it runs, so these tests run in another process, too.
 func TestRouteOfOldMux(t *testing.T) {
 	if oldMux {
-		t.Skip("this is that process")
+		return // this is that process
 	}
 	exe, err := os.Executable()
 	if err != nil {
