@@ -80,7 +80,7 @@ func (e Event) Rules() iter.Seq[RuleEvent] {
 				Cost:      c.Cost,
 				Result:    r,
 				Mode:      c.Mode,
-				Near:      !r.Limited && r.Remaining <= r.Limit/10,
+				Near:      r.Limit > 0 && !r.Limited && r.Remaining <= r.Limit/10, // with Limit 0 nobody decided
 			}
 			if e.keys {
 				one.Key = c.Key

@@ -282,3 +282,22 @@ func TestSkipPreflight(t *testing.T) {
 		t.Errorf("without SkipPreflight: %d", w.Code)
 	}
 }
+
+// What nobody decided, as by a store that fails open, is not near its limit.
+func TestUndecidedIsNotNear(t *testing.T) {
+	near := 0
+	m := newMiddleware(t, middleware.Config{
+		Store: store.FailOpen(failing{}, nil),
+		Rules: []middleware.Rule{{Policy: policy(t, "p", algorithms.PerHour(1)), Key: keyfunc.Const("k")}},
+		Observe: func(_ context.Context, e middleware.Event) {
+			for r := range e.Rules() {
+				if r.Near {
+					near++
+				}
+			}
+		},
+	})
+	if w := serve(m.Handler(ok)); w.Code != 200 || near > 0 {
+		t.Errorf("%d, near %d times", w.Code, near)
+	}
+}
