@@ -30,6 +30,9 @@ func inMini(t *testing.T, now func() time.Time) store.Store {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
 	client := redis.NewClient(&redis.Options{
+		// An address, as go-redis looks up the address of a name, whatever dials, and
+		// what the resolver makes in a bubble can't be used outside of it.
+		Addr:                  "127.0.0.1:0",
 		Dialer:                func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 		ContextTimeoutEnabled: true,
 	})
