@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/weirgo/weir/algorithms"
 )
@@ -12,11 +13,18 @@ import (
 // the charges, which no other store would forgive either. It is what [FailOpen],
 // [Fallback] and package breaker act on.
 func IsFailure(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil || errors.Is(err, ErrDuplicate) || errors.Is(err, errors.ErrUnsupported) {
+	if err == nil || ended(ctx) || errors.Is(err, ErrDuplicate) || errors.Is(err, errors.ErrUnsupported) {
 		return false
 	}
 	var mistake *algorithms.FieldError
 	return !errors.As(err, &mistake)
+}
+
+// ended tells whether ctx has ended, or its deadline has passed: a connection that has
+// the same deadline can find out first.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // around is what stores around another share.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,7 @@ func TestIsFailure(t *testing.T) {
 		{context.Background(), context.Canceled, true},
 		{done, errAway, false},
 		{done, context.Canceled, false},
+		{late{context.Background()}, os.ErrDeadlineExceeded, false},
 		{context.Background(), store.ErrDuplicate, false},
 		{context.Background(), fmt.Errorf("wrapped: %w", store.ErrDuplicate), false},
 		{context.Background(), fmt.Errorf("slots: %w", errors.ErrUnsupported), false},
@@ -93,6 +95,37 @@ func TestIsFailure(t *testing.T) {
 			t.Errorf("%v, %v: %t", tt.ctx.Err(), tt.err, got)
 		}
 	}
+}
+
+// late is a context whose deadline has passed, before its timer has found out.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// A connection has the deadline of a context, and can be the first to tell.
+func TestTimeoutTellsFromItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := store.Timeout(atDeadline{}, 50*time.Millisecond), perHour(t, "p", 1)
+		if _, err := store.Take(context.Background(), s, p, "k", 1); !errors.Is(err, store.ErrTimeout) {
+			t.Errorf("%v, want ErrTimeout", err)
+		}
+		ctx := late{context.Background()}
+		if _, err := store.Take(ctx, s, p, "k", 1); errors.Is(err, store.ErrTimeout) || store.IsFailure(ctx, err) {
+			t.Errorf("%v, want the caller's end", err)
+		}
+	})
+}
+
+// atDeadline fails at the deadline of its context, and does not wait for its end.
+type atDeadline struct{ store.Store }
+
+func (atDeadline) Take(ctx context.Context, _ []store.Charge, _ []algorithms.Result) error {
+	deadline, _ := ctx.Deadline()
+	time.Sleep(time.Until(deadline) - 1)
+	for time.Now().Before(deadline) {
+		time.Sleep(1)
+	}
+	return os.ErrDeadlineExceeded
 }
 
 func TestTimeout(t *testing.T) {

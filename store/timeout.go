@@ -41,7 +41,7 @@ func (t *timeout) Take(ctx context.Context, charges []Charge, results []algorith
 	bounded, cancel := context.WithTimeoutCause(ctx, t.most, ErrTimeout)
 	defer cancel()
 	err := t.store.Take(bounded, charges, results)
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(bounded), ErrTimeout) {
+	if err != nil && !ended(ctx) && ended(bounded) {
 		return fmt.Errorf("%w (%v): %w", ErrTimeout, t.most, err)
 	}
 	return err
