@@ -80,6 +80,22 @@ func (w *Watched) KillMaster(t testing.TB) {
 	t.Helper()
 	before := w.Master(t)
 	before.Stop()
+	w.Await(t, before)
+}
+
+// Failover has the sentinel make the replica the master, and waits until it is.
+func (w *Watched) Failover(t testing.TB) {
+	t.Helper()
+	before := w.Master(t)
+	if err := w.sentinel.Failover(context.Background(), w.Name).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w.Await(t, before)
+}
+
+// Await waits until another than before is the master, by its own word too.
+func (w *Watched) Await(t testing.TB, before *Server) {
+	t.Helper()
 	err := poll(func() error {
 		now := w.Master(t)
 		if now == before {
@@ -100,3 +116,6 @@ func says(c *redis.Client, section, line string) error {
 	}
 	return err
 }
+
+// Servers are the first master and its replica.
+func (w *Watched) Servers() []*Server { return w.servers }

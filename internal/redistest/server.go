@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -20,7 +21,10 @@ type Server struct {
 	Addr string
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
-	time *os.File      // what the process reads its time from, of StartAt
+	args []string
+	dir  string
+	up   string   // what the process logs when it is up
+	time *os.File // what the process reads its time from, of StartAt
 }
 
 // Start starts a redis-server with these arguments on a free port of the
@@ -62,46 +66,58 @@ func start(t testing.TB, env []string, p program) *Server {
 func launch(t testing.TB, binary string, env []string, p program) (*Server, error) {
 	t.Helper()
 	dir, port := t.TempDir(), freePort(t)
-	name := filepath.Join(dir, "log")
-	log, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
 	s := &Server{
 		Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		cmd:  exec.Command(binary, p.args(dir, port)...),
-		done: make(chan struct{}),
+		args: p.args(dir, port),
+		dir:  dir,
+		up:   p.ready,
 	}
-	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = log, log, append(os.Environ(), env...)
-	if err := s.cmd.Start(); err != nil {
+	s.cmd = exec.Command(binary, s.args...)
+	s.cmd.Env = append(os.Environ(), env...)
+	if err := s.run(); err != nil {
 		return nil, err
 	}
-	go func() { defer close(s.done); _ = s.cmd.Wait() }()
 	t.Cleanup(s.Stop)
+	return s, nil
+}
+
+// run starts the process and waits until it is up.
+func (s *Server) run() error {
+	name := filepath.Join(s.dir, "log")
+	log, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	cmd, done := s.cmd, make(chan struct{})
+	s.done = done
+	go func() { defer close(done); _ = cmd.Wait() }()
 	up := false
 	err = poll(func() error {
 		text, err := os.ReadFile(name)
-		if err == nil && bytes.Contains(text, []byte(p.ready)) {
+		if err == nil && bytes.Contains(text, []byte(s.up)) {
 			up = true
 			return nil
 		}
 		select {
-		case <-s.done: // no use to wait on
+		case <-done: // no use to wait on
 			return nil
 		default:
 		}
-		return fmt.Errorf("not up on port %d, %v:\n%s", port, err, text)
+		return fmt.Errorf("not up on %s, %v:\n%s", s.Addr, err, text)
 	})
 	if err == nil && !up {
 		text, _ := os.ReadFile(name)
-		err = fmt.Errorf("ended at once, on port %d:\n%s", port, text)
+		err = fmt.Errorf("ended at once, on %s:\n%s", s.Addr, text)
 	}
 	if err != nil {
 		s.Stop()
-		return nil, err
 	}
-	return s, nil
+	return err
 }
 
 // find is the path of a program, which a package of Debian's has.
@@ -164,6 +180,19 @@ func (s *Server) Do(t testing.TB, args ...any) any {
 		t.Fatalf("%v: %v", args, err)
 	}
 	return v
+}
+
+// PID is the id of the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Restart starts a server again that has been stopped, on its port, with what it has
+// written to its directory, and with these arguments besides. It returns when the
+// server is up, and must not be called while somebody else uses s.
+func (s *Server) Restart(more ...string) error {
+	before := s.cmd
+	s.cmd = exec.Command(before.Path, slices.Concat(s.args, more)...)
+	s.cmd.Env = before.Env
+	return s.run()
 }
 
 // Stop kills the server. It may be called twice.
