@@ -52,6 +52,7 @@ func TestCases(t *testing.T) {
 	t.Run("PATH-06", path06)
 	t.Run("PATH-07", path07)
 	t.Run("PATH-08", path08)
+	failureCases(t)
 	answerCases(t)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/casetest"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/redisstore"
@@ -40,6 +41,7 @@ func TestCases(t *testing.T) {
 		{"LB-02", noFractionIsLost},
 		{"RL-01", scriptsAreForgotten},
 		{"RL-06", foreignData},
+		{"RL-06/another algorithm", anotherAlgorithm},
 		{"RL-07", serverTime},
 		{"RL-09", lifeIsWhole},
 		{"RL-10", shortWindows},
@@ -61,23 +63,27 @@ func TestCases(t *testing.T) {
 			})
 		})
 	}
-	t.Run("WR-03", sharedByProcesses)
+	for _, c := range []shared{
+		{"SL-04", []algorithms.Algorithm{algorithms.SlidingLog{}}, 5, 50},
+		{"WR-03", casetest.Algorithms(), 50, 100},
+	} {
+		t.Run(c.id, c.run)
+	}
 }
 
 // One script asks for the time and then writes. Of the servers that the case
 // names, these two are run; docs/redis.md says what is known of others.
 func serverTime(s *server) {
-	for _, cost := range []int64{1, 2, 0} { // each is a script of its own, or a part of one
-		if _, err := store.Take(s.Context(), s.store, gcra(s.T, "p", algorithms.PerMinute(5)), "k", cost); err != nil {
-			s.Errorf("cost %d: %v", cost, err)
+	for _, a := range casetest.Algorithms() {
+		p, q := s.policy(a, algorithms.PerMinute(5)), gcra(s.T, "q", algorithms.PerMinute(5))
+		for _, cost := range []int64{1, 2, 0} { // each is a script of its own, or a part of one
+			if _, err := store.Take(s.Context(), s.store, p, "k", cost); err != nil {
+				s.Errorf("%s, cost %d: %v", casetest.Form(a), cost, err)
+			}
 		}
-	}
-	group := []store.Charge{
-		{Policy: gcra(s.T, "a", algorithms.PerMinute(5)), Key: "k", Cost: 1},
-		{Policy: gcra(s.T, "b", algorithms.PerMinute(5)), Key: "k", Cost: 1},
-	}
-	if err := s.store.Take(s.Context(), group, make([]algorithms.Result, 2)); err != nil {
-		s.Error(err)
+		if _, err := takeGroup(s.store, casetest.Form(a), p, q); err != nil {
+			s.Errorf("%s: %v", casetest.Form(a), err)
+		}
 	}
 }
 
@@ -141,58 +147,77 @@ func statesAreDigits(s *server) {
 		algorithms.PerSecond(3_355_443_200),
 		{Count: 7, Period: 1_234_567_891 * time.Microsecond, Burst: 7_000_000},
 	} {
-		p, state := gcra(s, "p"+strconv.Itoa(i), l), algorithms.State(nil)
-		for step, cost := range []int64{1, 1, 2, 1 << 40, l.Burst - 3, -1, 5} {
-			s.clock.Set(time.UnixMicro(1_760_000_000_000_099 + int64(step)*101))
-			now := s.clock.Now().UnixMicro()
-			if _, r := p.Decide(nil, state, now, cost, 0); !r.Limited && cost != 0 {
-				state, _ = p.Decide(nil, state, now, cost, 0)
-			}
-			// Alone and in a group, whose scripts differ.
-			mustTake(s, s.store, p, "one", cost)
-			charges := []store.Charge{{Policy: p, Key: "two", Cost: cost}, {Policy: p, Key: "other"}}
-			if err := s.store.Take(s.Context(), charges, make([]algorithms.Result, 2)); err != nil {
-				s.Fatal(err)
-			}
-			var words []string
-			for _, n := range state {
-				words = append(words, strconv.FormatInt(n, 10))
-			}
-			for _, key := range []string{"one", "two"} {
-				got, err := s.client.Get(s.Context(), "weir:{"+key+"}:"+p.ID()).Result()
-				if want := strings.Join(words, " "); got != want || (err == redis.Nil) != (want == "") {
-					s.Errorf("%v, step %d, cost %d: %q is stored (%v), want %q", l, step, cost, got, err, want)
-				}
+		for j, a := range []algorithms.Algorithm{algorithms.GCRA{}, algorithms.TokenBucket{}, algorithms.LeakyBucket{}} {
+			s.digitsOf(s.named(fmt.Sprintf("p%d-%d", i, j), a, l))
+		}
+	}
+}
+
+// digitsOf wants the state of a policy to be stored as its numbers, in decimal.
+func (s *server) digitsOf(p *algorithms.Policy) {
+	l, state := p.Limit(), algorithms.State(nil)
+	for step, cost := range []int64{1, 1, 2, 1 << 40, l.Burst - 3, -1, 5} {
+		s.clock.Set(time.UnixMicro(1_760_000_000_000_099 + int64(step)*101))
+		now := s.clock.Now().UnixMicro()
+		if _, r := p.Decide(nil, state, now, cost, 0); !r.Limited && cost != 0 {
+			state, _ = p.Decide(nil, state, now, cost, 0)
+		}
+		// Alone and in a group, whose scripts differ.
+		mustTake(s, s.store, p, "one", cost)
+		charges := []store.Charge{{Policy: p, Key: "two", Cost: cost}, {Policy: p, Key: "other"}}
+		if err := s.store.Take(s.Context(), charges, make([]algorithms.Result, 2)); err != nil {
+			s.Fatal(err)
+		}
+		var words []string
+		for _, n := range state {
+			words = append(words, strconv.FormatInt(n, 10))
+		}
+		for _, key := range []string{"one", "two"} {
+			got, err := s.client.Get(s.Context(), "weir:{"+key+"}:"+p.ID()).Result()
+			if want := strings.Join(words, " "); got != want || (err == redis.Nil) != (want == "") {
+				s.Errorf("%v, step %d, cost %d: %q is stored (%v), want %q", l, step, cost, got, err, want)
 			}
 		}
 	}
 }
 
 func noFractionIsLost(s *server) {
-	p, start := gcra(s, "p", algorithms.PerSecond(1)), s.clock.Now()
-	for _, c := range []struct {
-		at, wait time.Duration
-		seconds  int64
-	}{
-		{0, 0, -1}, {600 * time.Millisecond, 400 * time.Millisecond, 1}, {950 * time.Millisecond, 50 * time.Millisecond, 1}, {time.Second, 0, -1},
-	} {
-		s.clock.Set(start.Add(c.at))
-		r := mustTake(s, s.store, p, "k", 1)
-		// A call that passes and leaves nothing says when the next one would.
-		if r.Limited != (c.wait > 0) || r.Limited && (r.RetryAfter != c.wait || r.Cell()[3] != c.seconds) {
-			s.Errorf("at %v: %+v", c.at, r)
+	start := s.clock.Now()
+	for _, a := range []algorithms.Algorithm{algorithms.LeakyBucket{}, algorithms.TokenBucket{}, algorithms.GCRA{}} {
+		p := s.policy(a, algorithms.PerSecond(1))
+		for _, c := range []struct {
+			at, wait time.Duration
+			seconds  int64
+		}{
+			{0, 0, -1}, {600 * time.Millisecond, 400 * time.Millisecond, 1}, {950 * time.Millisecond, 50 * time.Millisecond, 1}, {time.Second, 0, -1},
+		} {
+			s.clock.Set(start.Add(c.at))
+			r := mustTake(s, s.store, p, "k", 1)
+			// A call that passes and leaves nothing says when the next one would.
+			if r.Limited != (c.wait > 0) || r.Limited && (r.RetryAfter != c.wait || r.Cell()[3] != c.seconds) {
+				s.Errorf("%s at %v: %+v", casetest.Form(a), c.at, r)
+			}
 		}
 	}
 }
 
 func scriptsAreForgotten(s *server) {
-	p, q := gcra(s, "p", algorithms.PerMinute(3)), gcra(s, "q", algorithms.PerHour(30))
+	for i, a := range casetest.Algorithms() {
+		if testing.Short() && i > 0 {
+			break
+		}
+		s.do("FLUSHALL")
+		s.scriptsForgotten(s.policy(a, algorithms.PerMinute(3)), gcra(s, "q", algorithms.PerHour(30)))
+	}
+}
+
+func (s *server) scriptsForgotten(p, q *algorithms.Policy) {
 	charge := func(left int64) {
 		s.Helper()
 		r := mustTake(s, s.store, p, "k", 1)
 		rs, err := takeGroup(s.store, "g", p, q)
 		if limited := left < 0; err != nil || r.Limited != limited || r.Remaining != max(0, left) || rs[0] != r || rs[1].Limited {
-			s.Errorf("with %d left: %+v; in a group %+v, %v", left, r, rs, err)
+			s.Errorf("%s, with %d left: %+v; in a group %+v, %v", casetest.Form(p.Algorithm()), left, r, rs, err)
 		}
 	}
 	forget := func() { s.do("SCRIPT", "FLUSH") }
@@ -241,45 +266,4 @@ func scriptsAreForgotten(s *server) {
 	}
 	charge(0)
 	charge(-1)
-}
-
-func foreignData(s *server) {
-	a, b, c := gcra(s, "a", algorithms.PerMinute(3)), gcra(s, "b", algorithms.PerMinute(3)), gcra(s, "c", algorithms.PerMinute(3))
-	for what, put := range map[string][]any{
-		"list":  {"RPUSH", "", "1 2 3"},
-		"hash":  {"HSET", "", "1", "2"},
-		"word":  {"SET", "", "abc"},
-		"empty": {"SET", "", ""},
-		"two":   {"SET", "", "1 2"},
-		"four":  {"SET", "", "1 2 3 4"},
-		"float": {"SET", "", "1.5 2 3"},
-		"power": {"SET", "", "1e3 2 3"},
-		"lines": {"SET", "", "1 2 3\n"},
-	} {
-		key := "+12025550142-" + what // a key may be personal, and stands in no error
-		name := func(p *algorithms.Policy) string { return "weir:{" + key + "}:" + p.ID() }
-		put[1] = name(b)
-		s.do(put...)
-		mustTake(s, s.store, a, key, 1)
-		before := fmt.Sprintf("%v %v %v", s.content(name(a)), s.content(name(b)), s.life(name(b)))
-		for range 4 {
-			_, err := store.Take(s.Context(), s.store, b, key, 1)
-			rs, groupErr := takeGroup(s.store, key, a, b, c)
-			_, lookErr := store.Take(s.Context(), s.store, b, key, 0)
-			_, backErr := store.Take(s.Context(), s.store, b, key, -1)
-			for _, err := range []error{err, groupErr, lookErr, backErr} {
-				if err == nil || strings.Contains(err.Error(), key) {
-					s.Errorf("%s: error %v; a group %+v", what, err, rs)
-				}
-			}
-		}
-		if after := fmt.Sprintf("%v %v %v", s.content(name(a)), s.content(name(b)), s.life(name(b))); after != before {
-			s.Errorf("%s: written for a group with an error: %q, before %q", what, after, before)
-		}
-		if n := s.do("EXISTS", name(c)); n != int64(0) {
-			s.Errorf("%s: a key was made for a group with an error", what)
-		}
-		// The keys beside it are as good as before.
-		wantPasses(s, s.store, a, key, true, true, false)
-	}
 }
