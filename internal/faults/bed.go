@@ -44,6 +44,7 @@ type bed struct {
 
 func newBed(t testing.TB, kind topology) *bed {
 	redis.SetLogger(logger{}) // a trouble is no news here
+	zerolog.SetGlobalLevel(zerolog.Disabled)
 	b := &bed{TB: t, kind: kind, via: map[string]string{}}
 	switch kind {
 	case single:
