@@ -52,6 +52,31 @@ func TestACL(t *testing.T) {
 	})
 }
 
+// A user that has fewer rights than documented gets failures of the store, and what
+// a script had written before it came to the command in question stays written.
+func TestACLThatStopsAScript(t *testing.T) {
+	t.Parallel()
+	node := redistest.Start(t)
+	setUser(t, node, strings.ReplaceAll(aclLine, " +psetex", ""))
+	s, err := redisstore.New(closing(t, redis.NewClient(&redis.Options{Addr: node.Addr, Username: "limiter", Password: "secret", ContextTimeoutEnabled: true})), redisstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := algorithms.NewPolicy("log", algorithms.SlidingLog{}, algorithms.PerDay(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) {
+		rs, err := takeGroup(s, "k", log, lasting(t, "p", 3))
+		if !redis.HasErrorPrefix(err, "The user executing the script can't run this command") || !store.IsFailure(t.Context(), err) {
+			t.Errorf("%+v, %v", rs, err)
+		}
+		if look := mustTake(t, s, log, "k", 0); look.Remaining != 2-i {
+			t.Errorf("after %d failures: %+v", i+1, look)
+		}
+	}
+}
+
 func TestACLOfCluster(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.ClusterAt(t, storetest.NewClock())

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/casetest"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/redisstore"
@@ -113,15 +114,22 @@ func (s spreadStore) calls(t *testing.T, commands ...string) (n int) {
 }
 
 func (s spreadStore) everyKeyHasItsLimit(t *testing.T) {
-	p := gcra(t, "p", algorithms.PerMinute(3))
-	if err := s.Validate(p); err != nil {
-		t.Errorf("Validate: %v", err)
+	var policies []*algorithms.Policy
+	for i, a := range casetest.Algorithms() {
+		p, err := algorithms.NewPolicy("p"+strconv.Itoa(i), a, algorithms.PerMinute(3))
+		if err == nil {
+			err = s.Validate(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		policies = append(policies, p)
 	}
 	var wg sync.WaitGroup
 	seed := strconv.Itoa(rand.Int())
 	for i := range 200 {
 		wg.Go(func() {
-			key := seed + "-" + strconv.Itoa(i)
+			key, p := seed+"-"+strconv.Itoa(i), policies[i%len(policies)]
 			for call := range 4 {
 				r, err := store.Take(t.Context(), s, p, key, 1)
 				if err != nil || r.Limited != (call == 3) || r.Remaining != max(0, 2-int64(call)) {

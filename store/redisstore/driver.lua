@@ -52,7 +52,7 @@ if refusals > 0 then
   end
 end
 
-for i = 1, #keys do
+${stale}for i = 1, #keys do
   local reset = reply[5 * i]
   if made[i] and value[i] then
     ${write}

@@ -12,7 +12,12 @@ import (
 // policy is one that counts by a.
 func (s *server) policy(a algorithms.Algorithm, l algorithms.Limit) *algorithms.Policy {
 	s.Helper()
-	p, err := algorithms.NewPolicy("p", a, l)
+	return s.named("p", a, l)
+}
+
+func (s *server) named(name string, a algorithms.Algorithm, l algorithms.Limit) *algorithms.Policy {
+	s.Helper()
+	p, err := algorithms.NewPolicy(name, a, l)
 	if err != nil {
 		s.Fatal(err)
 	}

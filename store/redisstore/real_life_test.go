@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
+	"github.com/weirgo/weir/internal/casetest"
 	"github.com/weirgo/weir/internal/redistest"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/storetest"
@@ -21,7 +23,11 @@ func wholeMS(d time.Duration) time.Duration {
 }
 
 func everyKeyRunsOut(s *server) {
-	p, q := gcra(s, "p", algorithms.PerMinute(10)), gcra(s, "q", algorithms.PerHour(20))
+	var ps, qs []*algorithms.Policy // of each algorithm one
+	for i, a := range casetest.Algorithms() {
+		ps = append(ps, s.named("p"+strconv.Itoa(i), a, algorithms.PerMinute(10)))
+		qs = append(qs, s.named("q"+strconv.Itoa(i), a, algorithms.PerHour(20)))
+	}
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
@@ -35,6 +41,7 @@ func everyKeyRunsOut(s *server) {
 					go cancel()
 				}
 				key, cost := strconv.Itoa(rand.IntN(2000)), int64(rand.IntN(4))
+				p, q := ps[rand.IntN(len(ps))], qs[rand.IntN(len(qs))]
 				charges := []store.Charge{{Policy: p, Key: key, Cost: cost}, {Policy: q, Key: key, Cost: cost}}[:1+rand.IntN(2)]
 				// What a cancelled call did is not known.
 				err := s.store.Take(ctx, charges, make([]algorithms.Result, len(charges)))
@@ -50,23 +57,43 @@ func everyKeyRunsOut(s *server) {
 	if len(keys) < 500 {
 		s.Fatalf("%d keys", len(keys))
 	}
+	seen := map[*algorithms.Policy]bool{}
 	for _, name := range keys {
-		policy := p
-		if strings.Contains(name, ":q:") {
-			policy = q
+		var policy *algorithms.Policy
+		for _, p := range slices.Concat(ps, qs) {
+			if strings.HasSuffix(name, "}:"+p.ID()) {
+				policy = p
+			}
 		}
+		seen[policy] = true
 		key, _, _ := strings.Cut(strings.TrimPrefix(name, "weir:{"), "}")
-		left, full := s.life(name), policy.Limit().Period
+		left, full := s.life(name), longest(policy)
 		if want := wholeMS(mustTake(s, s.store, policy, key, 0).ResetAfter); left <= 0 || left > full || left != want {
 			s.Errorf("%s lives on for %v; want %v", name, left, want)
 		}
 	}
+	if len(seen) != len(ps)+len(qs) {
+		s.Errorf("keys of %d policies; want %d", len(seen), len(ps)+len(qs))
+	}
+}
+
+// longest is how long a key may live: for as long as it takes to be as good as new.
+func longest(p *algorithms.Policy) time.Duration {
+	switch p.Algorithm().(type) {
+	case algorithms.SlidingCounter, casetest.AnyBan: // this window and the next, or a ban
+		return 2 * p.Limit().Period
+	}
+	return p.Limit().Period
 }
 
 func lifeInMilliseconds(s *server) {
-	r := mustTake(s, s.store, gcra(s, "p", algorithms.PerMinute(5)), "k", 1)
-	if left := s.life("weir:{k}:p:gcra"); left != r.ResetAfter || left <= 0 || left > time.Minute {
-		s.Errorf("the key lives on for %v; its reset is in %v", left, r.ResetAfter)
+	for _, a := range casetest.Algorithms() {
+		p := s.policy(a, algorithms.PerMinute(5))
+		s.do("FLUSHALL")
+		r := mustTake(s, s.store, p, "k", 1)
+		if left := s.life(keyOf(p)); left != wholeMS(r.ResetAfter) || left <= 0 || left > longest(p) {
+			s.Errorf("%s: the key lives on for %v; its reset is in %v", casetest.Form(a), left, r.ResetAfter)
+		}
 	}
 }
 
@@ -76,40 +103,76 @@ func lifeIsWhole(s *server) {
 		{Count: 1, Period: 333 * time.Millisecond}, {Count: 13, Period: 86_401 * time.Second},
 		{Count: 1_000_000, Period: time.Second}, {Count: 3, Period: time.Microsecond},
 	} {
-		p := gcra(s, "p"+strconv.Itoa(i), l)
-		for range 2 {
-			mustTake(s, s.store, p, "k", 1)
-			left, reset := s.life("weir:{k}:"+p.ID()), mustTake(s, s.store, p, "k", 0).ResetAfter
-			if left < time.Millisecond || left != wholeMS(reset) {
-				s.Errorf("%v: the key lives on for %v, its reset is in %v", l, left, reset)
+		for j, a := range casetest.Algorithms() {
+			if i >= 4 && j > 0 {
+				break // not every algorithm takes these
 			}
-			s.clock.Advance(17 * time.Microsecond)
-			if reset < 17*time.Microsecond {
-				break
+			p := s.named("p"+strconv.Itoa(100*i+j), a, l)
+			for range 2 {
+				mustTake(s, s.store, p, "k", 1)
+				left, reset := s.life(keyOf(p)), mustTake(s, s.store, p, "k", 0).ResetAfter
+				// The server's own time is cut to milliseconds, and a key lives for
+				// all of its last one.
+				if left < time.Millisecond || left+time.Millisecond < reset || left > wholeMS(reset) {
+					s.Errorf("%s, %v: the key lives on for %v, its reset is in %v", casetest.Form(a), l, left, reset)
+				}
+				s.clock.Advance(17 * time.Microsecond)
+				if reset < 17*time.Microsecond {
+					break
+				}
 			}
 		}
 	}
 }
 
 func shortWindows(s *server) {
+	start := s.clock.Now()
 	for _, ms := range []time.Duration{1, 10, 200, 999} {
-		key := strconv.Itoa(int(ms))
-		wantPasses(s, s.store, gcra(s, "p", algorithms.Limit{Count: 2, Period: ms * time.Millisecond}), key, true, true, false)
-		s.clock.Advance(time.Second)
-		if n := s.do("EXISTS", "weir:{"+key+"}:p:gcra"); n != int64(0) {
-			s.Errorf("2 per %d ms: the key is there a second later", ms)
+		for _, a := range casetest.Algorithms() {
+			s.clock.Set(start)
+			s.do("FLUSHALL")
+			p := s.policy(a, algorithms.Limit{Count: 2, Period: ms * time.Millisecond})
+			wantPasses(s, s.store, p, "k", true, true, false)
+			after := time.Second
+			if longest(p) > p.Limit().Period { // this window counts in the next, and a ban is longer
+				after = 2 * time.Second
+			}
+			s.clock.Advance(after)
+			if n := s.do("EXISTS", keyOf(p)); n != int64(0) {
+				s.Errorf("%s, 2 per %d ms: the key is there %v later", casetest.Form(a), ms, after)
+			}
 		}
 	}
 }
 
 func longWindows(s *server) {
 	for _, seconds := range []time.Duration{1_000_000, 2_592_000, 31_536_000} {
-		key, window := strconv.Itoa(int(seconds)), seconds*time.Second
-		wantPasses(s, s.store, gcra(s, "p", algorithms.Limit{Count: 2, Period: window}), key, true, true, false)
-		if left := s.life("weir:{" + key + "}:p:gcra"); left > window || left < window-window/100 {
-			s.Errorf("2 per %v: the key lives on for %v", window, left)
+		for _, a := range casetest.Algorithms() {
+			s.do("FLUSHALL")
+			window := seconds * time.Second
+			p := s.policy(a, algorithms.Limit{Count: 2, Period: window})
+			wantPasses(s, s.store, p, "k", true, true, false)
+			left, want := s.life(keyOf(p)), window
+			switch a := a.(type) {
+			case casetest.AnyBan:
+				want = window * 3 / 2
+			case algorithms.SlidingCounter:
+				want = 2*window - s.into(0, window)
+			case algorithms.FixedWindow:
+				if a.Aligned {
+					want = window - s.into(a.Offset, window)
+				}
+			}
+			if left > want+time.Millisecond || left < want-want/100 {
+				s.Errorf("%s, 2 per %v: the key lives on for %v, want %v", casetest.Form(a), window, left, want)
+			}
 		}
 	}
+}
+
+// into is how far the time is into a window of the calendar.
+func (s *server) into(offset, window time.Duration) time.Duration {
+	return time.Duration((s.clock.Now().UnixMicro()+offset.Microseconds())%window.Microseconds()) * time.Microsecond
 }
 
 // newReal is a server for one test.

@@ -23,6 +23,17 @@ var (
 // not name the key, which may be personal data.
 const foreign = `'WEIRSTATE a key holds something else than a state of its policy'`
 
+// staleLogs writes the logs in which nothing counts, before all else. While a slot
+// is on its way to another node, a script can't make a key again that it has
+// deleted: that error must come before anything of the group is written.
+const staleLogs = `for i = 1, #keys do
+  if made[i] and found[i] and type(value[i]) == 'table' and value[i].used == 0 then
+    keep(keys[i], value[i], found[i], reply[5 * i])
+    made[i] = false
+  end
+end
+`
+
 // clock is where a script has its time from.
 type clock struct {
 	read  string // sets now, and text to its digits
@@ -76,9 +87,9 @@ func groupScript(ks []*known, size int, c clock) *goredis.Script {
 	// A group without a log is spared what only logs need.
 	const read, write = "call('GET', keys[i])", "call('PSETEX', keys[i], math.ceil(reset / 1000), value[i])"
 	if isLog == "" {
-		more = append(more, "${log}", "", "${key}", "", "${read}", read, "${write}", write, "${delete}", "DEL")
+		more = append(more, "${log}", "", "${key}", "", "${stale}", "", "${read}", read, "${write}", write, "${delete}", "DEL")
 	} else {
-		more = append(more, "${log}", logLua, "${key}", ", keys[i]",
+		more = append(more, "${log}", logLua, "${key}", ", keys[i]", "${stale}", staleLogs,
 			"${read}", fmt.Sprintf("nil\n  if %s then found[i] = call('ZCARD', keys[i]) else found[i] = %s end\n  if found[i] == 0 then found[i] = nil end", isLog, read),
 			"${write}", fmt.Sprintf("if type(value[i]) == 'table' then keep(keys[i], value[i], found[i], reset) else %s end", write),
 			"${delete}", "UNLINK")
