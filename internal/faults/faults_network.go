@@ -23,8 +23,6 @@ var networkFaults = []fault{
 		`{"type": "bandwidth", "attributes": {"rate": 1}}`),
 	toxic("slow writes", "commands go at 1 KB a second",
 		`{"type": "bandwidth", "stream": "upstream", "attributes": {"rate": 1}}`),
-	toxic("in pieces", "answers come in pieces of 4 bytes, 1 ms apart",
-		`{"type": "slicer", "attributes": {"average_size": 4, "size_variation": 2, "delay": 1000}}`),
 	toxic("resets", "connections are reset when an answer comes",
 		`{"type": "reset_peer", "attributes": {"timeout": 0}}`),
 	toxic("reset in an answer", "connections end after 200 bytes, in the middle of an answer",

@@ -116,8 +116,8 @@ func (t *trial) end() (records [][]record, wrong []string) {
 	}
 }
 
-// goroutines are those that run, but for the proxies': some of theirs stay for ever
-// where a slicer's connection has ended.
+// goroutines are those that run, but for the proxies', which begin and end in their
+// own time.
 func goroutines() []string {
 	buffer := make([]byte, 1<<22)
 	all := strings.Split(string(buffer[:runtime.Stack(buffer, true)]), "\n\n")
