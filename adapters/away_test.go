@@ -1,184 +1,71 @@
 package adapters_test
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weirgo/weir/algorithms"
 	"github.com/weirgo/weir/middleware"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/breaker"
-	"github.com/weirgo/weir/store/redisstore"
+	"github.com/weirgo/weir/store/memstore"
+	"github.com/weirgo/weir/store/resilient"
 )
 
-// go-redis writes a line for each connection that it can't make.
-func init() { redis.SetLogger(unheard{}) }
+// policies are what programs do while a store is away. The first two let everything
+// pass, the next two nothing; the last two count in memory.
+var policies = []string{"open", "open by chain", "closed", "closed without decorators", "memory", "memory by chain"}
 
-type unheard struct{}
-
-func (unheard) Printf(context.Context, string, ...any) {}
-
-// network is between a bubble's clients and their server, and can be cut.
-type network struct {
-	serve func(net.Conn) // whoever is at the other end
-	mu    sync.Mutex
-	away  bool
-	conns []net.Conn
-}
-
-// miniNetwork leads to a miniredis.
-func miniNetwork(t *testing.T) *network {
-	m := miniredis.NewMiniRedis()
-	t.Cleanup(m.Close)
-	return &network{serve: func(c net.Conn) {
-		to, err := m.Dial()
-		if err != nil {
-			_ = c.Close()
-			return
-		}
-		go func() { _, _ = io.Copy(to, c); _ = to.Close() }()
-		go func() { _, _ = io.Copy(c, to); _ = c.Close() }()
-	}}
-}
-
-func (n *network) dial(context.Context, string, string) (net.Conn, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.away {
-		return nil, errors.New("connection refused")
-	}
-	near, far := net.Pipe()
-	n.conns = append(n.conns, near, far)
-	n.serve(far)
-	return near, nil
-}
-
-// set cuts all connections, and refuses new ones, or allows them.
-func (n *network) set(away bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.away = away
-	for _, c := range n.conns {
-		_ = c.Close()
-	}
-	n.conns = nil
-}
-
-// store is one in the Redis at the end of the network.
-func (n *network) store(t *testing.T) store.Store {
-	t.Helper()
-	client := redis.NewClient(&redis.Options{
-		Addr: "127.0.0.1:0", Dialer: n.dial, DialerRetries: 1, MaxRetries: -1, ContextTimeoutEnabled: true,
-	})
-	t.Cleanup(func() {
-		n.set(true)
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s, err := redisstore.New(client, redisstore.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// silent takes what comes and never answers.
-func silent(c net.Conn) { go func() { _, _ = io.Copy(io.Discard, c) }() }
-
-// stubborn answers every script with an error, and counts them.
-func stubborn(reply string, scripts *atomic.Int64) func(net.Conn) {
-	return func(c net.Conn) {
-		go func() {
-			for r := bufio.NewReader(c); ; {
-				name, err := command(r)
-				if err != nil {
-					return
-				}
-				answer := "+OK\r\n"
-				switch {
-				case strings.HasPrefix(name, "EVAL"):
-					scripts.Add(1)
-					answer = "-" + reply + "\r\n"
-				case name == "HELLO":
-					answer = "-ERR unknown command\r\n"
-				}
-				if _, err := io.WriteString(c, answer); err != nil {
-					return
-				}
-			}
-		}()
-	}
-}
-
-// command is the name of the next command, whose arguments are skipped.
-func command(r *bufio.Reader) (name string, err error) {
-	count := func() (int, error) {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return 0, err
-		}
-		return strconv.Atoi(strings.TrimSpace(line[1:]))
-	}
-	n, err := count()
-	for i := 0; i < n && err == nil; i++ {
-		var size int
-		if size, err = count(); err != nil {
-			break
-		}
-		text := make([]byte, size+2)
-		if _, err = io.ReadFull(r, text); i == 0 {
-			name = strings.ToUpper(string(text[:size]))
-		}
-	}
-	return name, err
-}
-
-// guard is a store as programs have it, by what they do while it is away.
-func guard(s store.Store, policy string, cooldown time.Duration, failed func(context.Context, error)) store.Store {
-	s = breaker.New(store.Timeout(s, 50*time.Millisecond), breaker.Config{Cooldown: cooldown})
-	if policy == "open" {
-		s = store.FailOpen(s, failed)
-	}
-	return s
-}
+func opens(policy string) bool { return strings.HasPrefix(policy, "open") }
 
 // away is a server whose store may be away.
 type away struct {
 	http.Handler
+	store  store.Store // behind what is around it
+	policy *algorithms.Policy
 	ran    atomic.Int64 // the handler did
-	failed atomic.Int64 // the observer was told of a failure
+
+	mu       sync.Mutex
+	failures []error // that somebody was told of
 }
 
-// newAway limits a path to so many a minute, with a handler that says "handler".
-func newAway(t *testing.T, serve func(app) http.Handler, s store.Store, count int64) *away {
+// guarded is how a server of tests guards its store.
+type guarded struct {
+	policy   string
+	count    int64         // requests a minute
+	timeout  time.Duration // 0 means 50 ms
+	cooldown time.Duration // 0 means 1 s
+}
+
+// newAway limits a path, with a handler that says "handler".
+func newAway(t *testing.T, serve func(app) http.Handler, s store.Store, c guarded) *away {
 	t.Helper()
 	a := &away{}
-	p, err := algorithms.NewPolicy("p", algorithms.FixedWindow{}, algorithms.PerMinute(count))
-	if err != nil {
+	var err error
+	if a.policy, err = algorithms.NewPolicy("p", algorithms.FixedWindow{}, algorithms.PerMinute(c.count)); err != nil {
 		t.Fatal(err)
 	}
+	failed := func(_ context.Context, err error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.failures = append(a.failures, err)
+	}
+	a.store = c.guard(s, failed)
 	m, err := middleware.New(middleware.Config{
-		Store: s,
-		Rules: []middleware.Rule{{Policy: p, Key: perIP}},
-		Observe: func(_ context.Context, e middleware.Event) {
+		Store: a.store,
+		Rules: []middleware.Rule{{Policy: a.policy, Key: perIP}},
+		Observe: func(ctx context.Context, e middleware.Event) {
 			if e.Outcome == middleware.Failed {
-				a.failed.Add(1)
+				failed(ctx, e.Err)
 			}
 		},
 		Logger: slog.New(slog.DiscardHandler),
@@ -193,6 +80,36 @@ func newAway(t *testing.T, serve func(app) http.Handler, s store.Store, count in
 	return a
 }
 
+// guard is a store as programs have it.
+func (c guarded) guard(s store.Store, failed func(context.Context, error)) store.Store {
+	c.timeout, c.cooldown = cmp.Or(c.timeout, 50*time.Millisecond), cmp.Or(c.cooldown, time.Second)
+	b := breaker.Config{Cooldown: c.cooldown}
+	broken := breaker.New(store.Timeout(s, c.timeout), b)
+	switch c.policy {
+	case "open":
+		return store.FailOpen(broken, failed)
+	case "open by chain":
+		return resilient.New(s, resilient.Config{FailOpen: true, Timeout: c.timeout, Breaker: b, Failed: failed})
+	case "closed":
+		return broken
+	case "closed without decorators":
+		return s
+	case "memory":
+		return store.Fallback(broken, memstore.New(memstore.Config{}), failed)
+	case "memory by chain":
+		return resilient.New(s, resilient.Config{Replicas: 1, Timeout: c.timeout, Breaker: b, Failed: failed})
+	}
+	panic(c.policy)
+}
+
+// told gives the failures of which anybody was told since the last call.
+func (a *away) told() []error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer func() { a.failures = nil }()
+	return a.failures
+}
+
 // get is one request and its answer.
 func (a *away) get(t *testing.T) *httptest.ResponseRecorder {
 	t.Helper()
@@ -201,20 +118,46 @@ func (a *away) get(t *testing.T) *httptest.ResponseRecorder {
 	return w
 }
 
-// wantAway holds an answer to the policy: 200 by the handler and nothing invented, or
-// 503 and no word of the cause.
+// wantStatuses wants these, which were counted.
+func (a *away) wantStatuses(t *testing.T, want ...int) {
+	t.Helper()
+	for i, status := range want {
+		w := a.get(t)
+		if w.Code != status {
+			t.Errorf("request %d: %d, want %d", i, w.Code, status)
+		}
+		wantRateHeaders(t, w.Header(), "")
+	}
+}
+
+// wantAway wants n answers as the policy has them: 200 by the handler and nothing
+// invented, or 503 and no word of the cause; and somebody told of each.
+func (a *away) wantAway(t *testing.T, policy string, n int) {
+	t.Helper()
+	ran, _ := a.ran.Load(), a.told()
+	for range n {
+		wantAway(t, policy, a.get(t))
+	}
+	if opens(policy) {
+		ran += int64(n)
+	}
+	if told := a.told(); len(told) != n || a.ran.Load() != ran {
+		t.Errorf("%d requests, told of %v; the handler ran %d times, want %d", n, told, a.ran.Load(), ran)
+	}
+}
+
 func wantAway(t *testing.T, policy string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	for name := range w.Header() {
-		if strings.HasPrefix(strings.ToLower(name), "x-ratelimit") {
+		if strings.Contains(strings.ToLower(name), "ratelimit") {
 			t.Errorf("%s: %s, which nobody decided", name, w.Header().Get(name))
 		}
 	}
-	switch {
-	case policy == "open" && (w.Code != http.StatusOK || w.Body.String() != "handler" || w.Header().Get("Retry-After") != ""):
-		t.Errorf("open: %d %q %v", w.Code, w.Body, w.Header())
-	case policy == "closed" && (w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" ||
-		strings.Contains(w.Body.String(), "redis") || strings.Contains(w.Body.String(), "handler")):
-		t.Errorf("closed: %d %q %v", w.Code, w.Body, w.Header())
+	status, wait, body := http.StatusServiceUnavailable, "1", "Service Unavailable. Try again in 1 second.\n"
+	if opens(policy) {
+		status, wait, body = http.StatusOK, "", "handler"
+	}
+	if w.Code != status || w.Header().Get("Retry-After") != wait || w.Body.String() != body {
+		t.Errorf("%s: %d %q %v", policy, w.Code, w.Body, w.Header())
 	}
 }

@@ -95,7 +95,11 @@ func (s *settings) take(ctx context.Context, n *node, charged int) error {
 		defer func() { n.latency = time.Since(d.at) }()
 	}
 	if charged == len(d.Charges) {
-		return s.store.Take(ctx, d.Charges, d.Results)
+		err := s.store.Take(ctx, d.Charges, d.Results)
+		for i := range d.Results {
+			trim(&d.Results[i])
+		}
+		return err
 	}
 	charges := make([]store.Charge, 0, charged)
 	for _, c := range d.Charges {
@@ -110,7 +114,19 @@ func (s *settings) take(ctx context.Context, n *node, charged int) error {
 	for i := range d.Charges {
 		if d.Charges[i].Policy != nil {
 			d.Results[i], results = results[0], results[1:]
+			trim(&d.Results[i])
 		}
 	}
 	return nil
+}
+
+// trim keeps r to what a Result can say. A store that answers anything else is
+// broken, and yet headers must be numbers that clients can read.
+func trim(r *algorithms.Result) {
+	r.Limit = max(0, r.Limit)
+	r.Remaining = max(0, min(r.Remaining, r.Limit))
+	if r.RetryAfter != algorithms.Never {
+		r.RetryAfter = max(0, min(r.RetryAfter, cut))
+	}
+	r.ResetAfter = max(0, min(r.ResetAfter, cut))
 }

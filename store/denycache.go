@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 
@@ -163,7 +164,8 @@ func (d *denyCache) remember(c *Charge, r algorithms.Result, at time.Duration) {
 	if _, ok := s.denials[denyKey{c.Policy, c.Key}]; !ok && len(s.denials) >= d.most {
 		s.makeRoom(time.Since(d.start))
 	}
-	s.denials[denyKey{c.Policy, c.Key}] = one
+	// A key can be a part of a whole request, which must not be kept with it.
+	s.denials[denyKey{c.Policy, strings.Clone(c.Key)}] = one
 }
 
 // makeRoom drops what no longer counts among some denials, or else one of them. Go

@@ -46,9 +46,11 @@ var (
 	counter = named("sliding-counter")
 	log     = named("sliding-log")
 
-	// days are windows of a day, by UTC's calendar and by another's, and of 24
+	// days are windows of a day, by UTC's calendar and by others', and of 24
 	// hours.
-	days = slices.Concat(windows, []algorithms.Algorithm{algorithms.FixedWindow{Aligned: true}}, log)
+	days = slices.Concat(windows, []algorithms.Algorithm{
+		algorithms.FixedWindow{Aligned: true}, algorithms.FixedWindow{Aligned: true, Offset: time.Hour}, algorithms.FixedWindow{Aligned: true, Offset: 2 * time.Hour},
+	}, log)
 
 	// freeing are those that have room for a unit a period after one.
 	freeing = slices.Concat(buckets, windows, log)

@@ -93,8 +93,9 @@ func oneNotionOfADay(w *world) {
 	w.want("passed", got, want)
 }
 
-// Days by a zone with daylight saving are not offered: a day is 24 hours, or one
-// of UTC, or one of a fixed offset, which the case sets no time for.
+// Days by a zone with daylight saving are not offered: a day is 24 hours, or one by
+// the clock that is a fixed offset ahead of UTC. Who takes for Paris its offset in
+// summer, or the one in winter, gets that zone's midnight.
 func dayOf25Hours(w *world) {
 	p := w.policy(algorithms.PerDay(1))
 	at := time.Date(2025, time.October, 25, 22, 30, 0, 0, time.UTC)
@@ -102,15 +103,20 @@ func dayOf25Hours(w *world) {
 	w.want("at 22:30", w.passed(p, 1), 1)
 	w.clock.Set(at.Add(500 * time.Millisecond))
 	r := w.take(p, 1)
-	got := seconds(r.RetryAfter)
-	switch {
-	case !r.Limited || got <= 0 || got > 90_000:
-		w.Errorf("half a second later: %+v", r)
-	case !w.aligned():
-		w.want("seconds to wait for 24 hours", got, int64(86_400))
-	case w.offset() == 0:
-		w.want("seconds to wait for UTC's midnight", got, int64(5400))
+	got, want := seconds(r.RetryAfter), int64(86_400)
+	if w.aligned() {
+		want = map[time.Duration]int64{0: 5400, hour: 1800, 2 * hour: 84_600, 8 * hour: 63_000}[w.offset()]
 	}
+	if !r.Limited || got <= 0 || got > 90_000 {
+		w.Errorf("half a second later: %+v", r)
+	}
+	w.want("seconds to wait", got, want)
+	// What was told is true, across the change of the clocks, too.
+	end := at.Add(time.Duration(want) * second)
+	w.clock.Set(end.Add(-time.Microsecond))
+	w.want("just before", w.passed(p, 1), 0)
+	w.clock.Set(end)
+	w.want("then", w.passed(p, 2), 1)
 }
 
 // Each run is under an algorithm of its own. Windows are short as often as long.

@@ -30,9 +30,13 @@ func TestVectors(t *testing.T) { casetest.Vectors(t, open) }
 func TestCases(t *testing.T) {
 	casetest.Cases(t, open)
 	t.Run("MS-01", storesLeaveNothingBehind)
-	t.Run("MS-02", oneTimeKeys)
+	t.Run("MS-02", func(t *testing.T) { underEach(t, oneTimeKeys) })
 	t.Run("MS-04", reloads)
-	t.Run("MS-05", firstCalls)
+	t.Run("MS-05", func(t *testing.T) {
+		for _, a := range casetest.Algorithms() {
+			t.Run(casetest.Form(a), func(t *testing.T) { firstCalls(t, a) })
+		}
+	})
 	t.Run("MS-06", sweepsAndCalls)
 }
 
@@ -54,8 +58,12 @@ func take(t testing.TB, s store.Store, p *algorithms.Policy, key string, cost in
 	return r
 }
 
-// There is no Close: a store that is dropped leaves nothing.
+// There is no Close, to be called twice or too early: a store that is dropped leaves
+// nothing.
 func storesLeaveNothingBehind(t *testing.T) {
+	if _, ok := any(memstore.New(memstore.Config{})).(interface{ Close() error }); ok {
+		t.Error("there is a Close: what do a second one and a charge after it do?")
+	}
 	p := policy(t, "p", algorithms.PerDay(1))
 	before := runtime.NumGoroutine()
 	var collected atomic.Int32
@@ -85,39 +93,41 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func oneTimeKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const keys = 1_000_000
-		before := heap()
-		s := memstore.New(memstore.Config{MaxKeys: 2 * keys})
-		p := policy(t, "p", algorithms.PerSecond(5))
-		for i := range keys {
-			take(t, s, p, strconv.Itoa(i), 1)
-		}
-		if s.Len() != keys {
-			t.Errorf("%d keys kept of %d", s.Len(), keys)
-		}
-		time.Sleep(200*time.Millisecond + 3*time.Second)
-		synctest.Wait()
-		if s.Len() != 0 {
-			t.Errorf("%d keys kept 3 s after the last ran out", s.Len())
-		}
-		for i := range 10 {
-			take(t, s, p, strconv.Itoa(i), 1)
-		}
-		if s.Len() != 10 {
-			t.Errorf("%d keys kept after ten calls", s.Len())
-		}
-		if grown := heap() - before; grown > 32<<20 {
-			t.Errorf("the heap is %d MiB larger", grown>>20)
-		}
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		if s.Len() != 0 {
-			t.Errorf("%d keys kept at the end", s.Len())
-		}
-		runtime.KeepAlive(s)
-	})
+// In short mode there are fewer keys.
+func oneTimeKeys(t *testing.T, a algorithms.Algorithm) {
+	keys := 1_000_000
+	if testing.Short() {
+		keys = 50_000
+	}
+	before := heap()
+	s := memstore.New(memstore.Config{MaxKeys: 2 * keys})
+	p := under(t, "p", a, algorithms.PerSecond(5))
+	for i := range keys {
+		take(t, s, p, strconv.Itoa(i), 1)
+	}
+	if s.Len() != keys {
+		t.Errorf("%d keys kept of %d", s.Len(), keys)
+	}
+	time.Sleep(200*time.Millisecond + 3*time.Second)
+	synctest.Wait()
+	if s.Len() != 0 {
+		t.Errorf("%d keys kept 3 s after the last ran out", s.Len())
+	}
+	for i := range 10 {
+		take(t, s, p, strconv.Itoa(i), 1)
+	}
+	if s.Len() != 10 {
+		t.Errorf("%d keys kept after ten calls", s.Len())
+	}
+	if grown := heap() - before; grown > 32<<20 {
+		t.Errorf("the heap is %d MiB larger", grown>>20)
+	}
+	time.Sleep(3 * time.Second)
+	synctest.Wait()
+	if s.Len() != 0 {
+		t.Errorf("%d keys kept at the end", s.Len())
+	}
+	runtime.KeepAlive(s)
 }
 
 func reloads(t *testing.T) {
@@ -148,10 +158,14 @@ func reloads(t *testing.T) {
 	}
 }
 
-func firstCalls(t *testing.T) {
-	const rounds, callers, limit = 200, 500, 10
+func firstCalls(t *testing.T, a algorithms.Algorithm) {
+	const callers, limit = 500, 10
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
 	s := memstore.New(memstore.Config{})
-	p := policy(t, "p", algorithms.PerHour(limit))
+	p := under(t, "p", a, algorithms.PerHour(limit))
 	for round := range rounds {
 		var passed atomic.Int32
 		var wg sync.WaitGroup

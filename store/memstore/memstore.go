@@ -36,7 +36,8 @@ type Config struct {
 	// Clock tells the time of decisions, for tests and simulations. It is called
 	// by many at once, and by the timer that frees keys. Nil means the wall clock
 	// at New plus the monotonic time since: setting the wall clock does not move
-	// it. What has run out by the Clock is freed within a minute of real time.
+	// it. What has run out by the Clock is freed within a minute of real time. A time
+	// more than 285 years from 1970 counts as one that far.
 	Clock func() time.Time
 }
 
@@ -80,7 +81,7 @@ func New(c Config) *Store {
 		s.wrong = &algorithms.FieldError{Field: "memstore.Config.MaxKeys", Value: c.MaxKeys, Reason: "must be 1 to 2147483647, or 0 for the default"}
 	}
 	if c.Clock != nil {
-		s.clock = func() int64 { return c.Clock().UnixMicro() }
+		s.clock = func() int64 { return max(-latest, min(latest, c.Clock().UnixMicro())) }
 	} else {
 		start := time.Now()
 		wall := start.UnixMicro()
@@ -90,6 +91,10 @@ func New(c Config) *Store {
 	s.shards = make([]shard, 1<<bits.Len(uint(n-1)))
 	return s
 }
+
+// latest is the latest time that is counted, in µs, and the earliest one is as far
+// before 1970: sums of times must not overflow, or nothing would be limited.
+const latest = 1 << 53
 
 // Len is how many keys are kept, counting those that have run out but are not
 // freed yet.

@@ -92,7 +92,7 @@ func (s *Store) compose(charges ...*store.Charge) []any {
 		args = append(args, s.name(c))
 	}
 	if s.clock != nil {
-		args = append(args, s.clock().UnixMicro())
+		args = append(args, max(-maxNumber, min(maxNumber, s.clock().UnixMicro())))
 	}
 	return args
 }
@@ -106,7 +106,7 @@ func (s *Store) composeOne(c *store.Charge, cost int64) (*goredis.Script, []any,
 	args := s.compose(c)
 	script := k.one
 	if cost != 1 {
-		script, args = k.any, append(args, clamp(cost), clamp(c.AgeMicros()))
+		script, args = k.any, append(args, clampCost(cost), clampAge(c.AgeMicros()))
 	}
 	params := c.Policy.Params()[:k.Params]
 	for len(params) > 0 && params[len(params)-1] == 1 {
@@ -131,7 +131,7 @@ func (s *Store) composeGroup(charges []store.Charge) (*goredis.Script, []any, er
 	set = slices.Compact(set)
 	args := s.compose(cs...)
 	for i, c := range cs {
-		args = append(args, slices.Index(set, ks[i])+1, int(c.Mode), clamp(c.Cost), clamp(c.AgeMicros()))
+		args = append(args, slices.Index(set, ks[i])+1, int(c.Mode), clampCost(c.Cost), clampAge(c.AgeMicros()))
 		args = appendParams(args, c.Policy.Params()[:ks[i].Params])
 	}
 	return s.scripts.group(set, len(charges)), args, nil
@@ -144,8 +144,26 @@ func appendParams(args []any, params []int64) []any {
 	return args
 }
 
-// clamp keeps a cost or an age where a double holds it, and above every capacity
-// and life time if it was: those are at most 2⁵³.
-func clamp(n int64) int64 { return max(-maxNumber, min(maxNumber, n)) }
+// clampCost keeps a cost where a double holds it, and above every capacity if it
+// was: those are at most 2⁵³. The next number that a double holds is two more; one
+// in between would be read as 2⁵³.
+func clampCost(n int64) int64 {
+	switch {
+	case n > maxNumber:
+		return maxNumber + 2
+	case n < -maxNumber:
+		return -maxNumber - 2
+	}
+	return n
+}
 
-const maxNumber = 1<<53 + 2
+// clampAge is an age that a double holds, up to 1 µs longer. A Duration has less
+// than 2⁵⁴ µs, so that it need not be cut: a bucket can drain for as long as that.
+func clampAge(n int64) int64 {
+	if n > maxNumber {
+		n += n & 1
+	}
+	return n
+}
+
+const maxNumber = 1 << 53

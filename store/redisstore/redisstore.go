@@ -139,7 +139,9 @@ func (s *Store) Take(ctx context.Context, charges []store.Charge, results []algo
 		return errReply
 	}
 	for i := range results {
-		results[i] = answer(reply[5*i : 5*i+5])
+		if results[i], err = answer(reply[5*i : 5*i+5]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

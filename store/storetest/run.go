@@ -106,6 +106,8 @@ var checks = []struct {
 	{"forget", (*fixture).checkForget},
 	{"forget in groups", (*fixture).checkForgetInGroups},
 	{"state", (*fixture).checkState},
+	{"keys", (*fixture).checkKeys},
+	{"bounds", (*fixture).checkBounds},
 	{"life time", (*fixture).checkLifeTime},
 	{"mistakes", (*fixture).checkMistakes},
 	{"context", (*fixture).checkContext},
@@ -144,14 +146,6 @@ func (f *fixture) take(charges ...store.Charge) []algorithms.Result {
 func (f *fixture) one(p *algorithms.Policy, key string, cost int64) algorithms.Result {
 	f.Helper()
 	return f.take(store.Charge{Policy: p, Key: key, Cost: cost})[0]
-}
-
-func describe(charges []store.Charge) string {
-	s := ""
-	for _, c := range charges {
-		s += fmt.Sprintf("{%s %v key %q cost %d age %v %v} ", c.Policy.Name(), c.Policy.Limit(), c.Key, c.Cost, c.Age, c.Mode)
-	}
-	return s
 }
 
 // walk is what may happen on a random walk beside charges.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -279,4 +280,12 @@ func (f *fixture) checkConcurrent() {
 		sentence(1).broke(f, "%d groups of %d passed; %d saw one charge without the other", passed, limit, apart)
 	}
 	f.checkConcurrentForget(a, b)
+}
+
+func describe(charges []store.Charge) string {
+	s := ""
+	for _, c := range charges {
+		s += fmt.Sprintf("{%s %v key %.100q cost %d age %v %v} ", c.Policy.Name(), c.Policy.Limit(), c.Key, c.Cost, c.Age, c.Mode)
+	}
+	return s
 }

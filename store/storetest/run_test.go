@@ -225,7 +225,7 @@ func TestRunSeesMistakes(t *testing.T) {
 			return m.Take(ctx, charges, results)
 		}},
 	}
-	for _, m := range slices.Concat(mistakes, forgetMistakes) {
+	for _, m := range slices.Concat(mistakes, forgetMistakes, keyMistakes, boundMistakes) {
 		t.Run(fmt.Sprintf("%d/%s", m.sentence, m.name), func(t *testing.T) {
 			said := &recorder{}
 			for _, c := range checks {
