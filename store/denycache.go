@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
@@ -37,8 +38,8 @@ func DenyCache(s Store, maxAge time.Duration, maxKeys int) Store {
 	}
 	return &denyCache{
 		around: checkAround("DenyCache", s, mistakes...),
-		maxAge: maxAge,
-		most:   (maxKeys + denyShards - 1) / denyShards,
+		maxAge: min(maxAge, 1<<61), // sums of times must not overflow
+		most:   (maxKeys-1)/denyShards + 1,
 		seed:   maphash.MakeSeed(),
 		start:  time.Now(),
 	}
@@ -53,6 +54,10 @@ type denyCache struct {
 	seed   maphash.Seed
 	start  time.Time // times count from here, by the monotonic clock
 	shards [denyShards]denyShard
+
+	// forgotten counts what was given back or forgotten. A denial from before is not
+	// remembered after it: it may be older.
+	forgotten atomic.Uint64
 }
 
 type denyShard struct {
@@ -81,19 +86,25 @@ func (d *denyCache) Take(ctx context.Context, charges []Charge, results []algori
 	if d.wrong != nil {
 		return d.wrong
 	}
+	if len(charges) != 1 || charges[0].Age != 0 { // of one, answer sees the mistakes
+		if err := Check(ctx, charges, results); err != nil {
+			return err
+		}
+	}
 	now := time.Since(d.start)
 	if ctx.Err() == nil && len(results) == len(charges) && d.answer(charges, results, now) {
 		return nil
 	}
+	asked := d.forgotten.Load()
 	d.forget(charges)
 	err := d.store.Take(ctx, charges, results)
-	d.forget(charges) // what another has learned meanwhile may be older
+	d.forget(charges)
 	if err != nil {
 		return err
 	}
 	for i := range charges {
 		if c := &charges[i]; results[i].Limited && remembered(c) {
-			d.remember(c, results[i], now)
+			d.remember(c, results[i], now, asked)
 		}
 	}
 	return nil
@@ -147,7 +158,7 @@ func (d *denyCache) find(c *Charge, now time.Duration) (algorithms.Result, bool)
 	return r, true
 }
 
-func (d *denyCache) remember(c *Charge, r algorithms.Result, at time.Duration) {
+func (d *denyCache) remember(c *Charge, r algorithms.Result, at time.Duration, asked uint64) {
 	one := denial{at: at, until: at + d.maxAge, cost: c.Cost, result: r}
 	if r.RetryAfter != algorithms.Never {
 		one.until = at + min(d.maxAge, r.RetryAfter)
@@ -158,6 +169,9 @@ func (d *denyCache) remember(c *Charge, r algorithms.Result, at time.Duration) {
 	s := d.shard(c.Key)
 	s.Lock()
 	defer s.Unlock()
+	if d.forgotten.Load() != asked {
+		return
+	}
 	if s.denials == nil {
 		s.denials = make(map[denyKey]denial)
 	}
@@ -198,6 +212,7 @@ func (d *denyCache) forget(charges []Charge) {
 		}
 		s := d.shard(c.Key)
 		s.Lock()
+		d.forgotten.Add(1) // under the lock: who remembers later sees it
 		delete(s.denials, denyKey{c.Policy, c.Key})
 		s.Unlock()
 	}

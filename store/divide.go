@@ -15,7 +15,10 @@ import (
 // of all is not above the limit's. At once all replicas can let through n even where
 // the Burst is less.
 //
-// A policy whose algorithm takes no other limit, such as a ban, counts whole.
+// A charge that costs more than the part of the Burst is never let through. A policy
+// whose algorithm takes no other limit, such as a ban or a window whose part would be
+// too long, counts whole. The part of each policy is kept for good, so make policies
+// once, and not for each request.
 //
 // n must be at least 1: a mistake is reported by Validate and by every Take.
 func Divide(s Store, n int) Store {

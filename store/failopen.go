@@ -9,7 +9,9 @@ import (
 
 // FailOpen is s, but where s fails ([IsFailure]) nothing is limited: every result
 // is then the zero one, whose Limit of 0 says that nobody decided, and there is no
-// error. While a store is away there are no limits at all; [Fallback] keeps some.
+// error. While a store is away there are no limits at all; [Fallback] keeps some. A
+// group that gives back or forgets has the store's error all the same: nobody has done
+// it, and nobody is kept out by that.
 //
 // failed is told of each failure, by many callers at once; nil tells nobody.
 func FailOpen(s Store, failed func(context.Context, error)) Store {
@@ -37,6 +39,9 @@ func (f *failOpen) Take(ctx context.Context, charges []Charge, results []algorit
 		return err
 	}
 	f.failed(ctx, err)
+	if returns(charges) {
+		return err
+	}
 	clear(results)
 	return nil
 }

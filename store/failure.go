@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/algorithms"
@@ -48,4 +49,9 @@ func (a *around) Validate(policies ...*algorithms.Policy) error {
 		return a.wrong
 	}
 	return errors.Join(a.wrong, a.store.Validate(policies...))
+}
+
+// returns tells whether a group gives back or forgets.
+func returns(charges []Charge) bool {
+	return slices.ContainsFunc(charges, func(c Charge) bool { return c.Cost < 0 || c.Mode == Forget })
 }

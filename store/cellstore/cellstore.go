@@ -28,9 +28,9 @@ import (
 // anything but its own number.
 const DefaultPrefix = "weir-cell:"
 
-// ErrNoModule is returned by Take where the server does not know CL.THROTTLE. It
-// is of the kind [errors.ErrUnsupported].
-var ErrNoModule = fmt.Errorf("weir: the server has no CL.THROTTLE: load the module redis-cell (redis-server --loadmodule libredis_cell.so), or use redisstore, which needs none: %w", errors.ErrUnsupported)
+// ErrNoModule is returned by Take where the server does not know CL.THROTTLE. It is a
+// failure of the store: another server may know it, as after a fail-over.
+var ErrNoModule = errors.New("weir: the server has no CL.THROTTLE: load the module redis-cell (redis-server --loadmodule libredis_cell.so), or use redisstore, which needs none")
 
 // errReply is returned for a reply that CL.THROTTLE does not give.
 var errReply = errors.New("weir: redis: the reply is not that of CL.THROTTLE")

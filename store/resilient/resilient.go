@@ -28,12 +28,13 @@ const (
 // FailOpen is set; other zero values are good ones.
 type Config struct {
 	// Replicas is how many processes share the store, this one included: each lets
-	// through this part of a limit while the store is away. Where their number
-	// changes, take the largest.
+	// through this part of a limit while the store is away, and nothing that costs more
+	// than its part of the Burst. Where their number changes, take the largest.
 	Replicas int
 
 	// Timeout is how long a request waits for the store at most; 0 means
-	// [DefaultTimeout].
+	// [DefaultTimeout]. It must be below the deadlines of requests: one whose own
+	// deadline ends first is no failure of the store, and has an error.
 	Timeout time.Duration
 
 	// Breaker is when the store is left alone, and for how long.
