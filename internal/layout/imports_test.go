@@ -1,5 +1,3 @@
-// Package layout holds the tree to its design: which package may import which,
-// and where code may not be put.
 package layout
 
 import (
