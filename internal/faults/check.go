@@ -63,9 +63,12 @@ func check(how policy, records []record, troubles []trouble) (wrong []string) {
 		}
 	}
 	losses := 0
+	var over time.Duration // the last trouble was
 	for _, t := range troubles {
 		losses += t.losses
+		over = max(over, t.until)
 	}
+	again := make([]int, len(targets)) // admissions by the store after that
 	var first, last time.Duration
 	admitted := make([]int64, len(targets))
 	for i, r := range records {
@@ -77,6 +80,9 @@ func check(how policy, records []record, troubles []trouble) (wrong []string) {
 		switch {
 		case r.status == http.StatusOK && r.served == 1 && r.decided:
 			admitted[r.target]++
+			if r.from > over {
+				again[r.target]++
+			}
 		case r.status == http.StatusOK && r.served == 1 && how == open:
 		case r.status == http.StatusTooManyRequests && r.served == 0 && r.denied && p != quiet:
 		case r.status == http.StatusServiceUnavailable && r.served == 0 && (how == closed || r.left):
@@ -85,6 +91,11 @@ func check(how policy, records []record, troubles []trouble) (wrong []string) {
 		}
 		if took := r.to - r.from; took > hang {
 			complain("a decision took %v", took)
+		}
+	}
+	for i, n := range again {
+		if len(troubles) > 0 && n == 0 {
+			complain("%s is never admitted after the trouble", targets[i].key)
 		}
 	}
 	for i, n := range admitted {

@@ -75,6 +75,11 @@ func TestCheckCounts(t *testing.T) {
 		for n := range records {
 			records[n] = record{status: 200, served: 1, decided: true, target: i, to: tt.span}
 		}
+		// With the others admitted again after it.
+		for other := range targets {
+			records = append(records, record{status: 200, served: 1, decided: true, target: int8(other), from: 1, to: tt.span})
+		}
+		records = records[1:] // of this one, too
 		troubles := []trouble{{losses: tt.losses}}
 		if wrong := check(tt.how, records, troubles); len(wrong) != 0 {
 			t.Errorf("%+v: %q", tt, wrong)
@@ -82,5 +87,24 @@ func TestCheckCounts(t *testing.T) {
 		if wrong := check(tt.how, append(records, records[0]), troubles); len(wrong) != 1 || !strings.Contains(wrong[0], "let ") {
 			t.Errorf("%+v, one more: %q", tt, wrong)
 		}
+	}
+}
+
+// A key that is not admitted again is stuck, whatever else goes well.
+func TestCheckWantsAllKeysBack(t *testing.T) {
+	var records []record
+	for i := range targets {
+		records = append(records, record{status: 200, served: 1, decided: true, target: int8(i), from: 2, to: 2})
+	}
+	troubles := []trouble{{until: 1}}
+	if wrong := check(open, records, troubles); len(wrong) != 0 {
+		t.Errorf("%q", wrong)
+	}
+	records[3].decided = false
+	if wrong := check(open, records, troubles); len(wrong) != 1 || !strings.Contains(wrong[0], "never admitted") {
+		t.Errorf("%q", wrong)
+	}
+	if wrong := check(open, nil, troubles); len(wrong) == 0 {
+		t.Error("nothing is wrong where nothing was asked")
 	}
 }

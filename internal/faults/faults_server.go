@@ -141,9 +141,8 @@ func foreign(b *bed) func() {
 	}
 	n := 0
 	each(func(key string) {
-		b.do(0, "DEL", key)
-		if n++; n%2 == 0 {
-			b.do(0, "LPUSH", key, "foreign")
+		if n++; n%2 == 0 { // at once, or a charge comes in between
+			b.do(0, "EVAL", "redis.call('DEL', KEYS[1]) return redis.call('LPUSH', KEYS[1], 'foreign')", 1, key)
 		} else {
 			b.do(0, "SET", key, "foreign")
 		}

@@ -24,6 +24,7 @@ func soak(t testing.TB, how []policy, pause, long time.Duration, seed uint64) (o
 		strikes[f.Name]++
 		time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond) // of real servers in order
 	}
+	time.Sleep(after)
 	records, wrong := trial.end()
 	for _, w := range wrong {
 		t.Errorf("soak, seed %d: %s", seed, w)

@@ -132,11 +132,15 @@ type outcome struct {
 	p99, worst, recovery      time.Duration
 }
 
+// after is how long the load goes on after a trouble: the period of the limits that are
+// used up, within which each key must be admitted again, and half of it more.
+const after = 1500 * time.Millisecond
+
 // once makes a trial of one fault.
 func once(t testing.TB, f fault, how []policy, pause, hold time.Duration, seed uint64) []outcome {
 	trial := begin(newBed(t, f.on), how, pause, seed)
 	recovery := trial.strike(f, hold)
-	time.Sleep(hold / 4)
+	time.Sleep(after)
 	records, wrong := trial.end()
 	for _, w := range wrong {
 		t.Errorf("%s: %s", f.Name, w)
