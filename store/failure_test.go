@@ -59,7 +59,7 @@ func TestDecoratorsRun(t *testing.T) {
 	for name, around := range map[string]func(store.Store) store.Store{
 		"Timeout":  func(s store.Store) store.Store { return store.Timeout(s, time.Hour) },
 		"FailOpen": func(s store.Store) store.Store { return store.FailOpen(s, nil) },
-		"Fallback": func(s store.Store) store.Store { return store.Fallback(s, newSwitched(), nil) },
+		"Fallback": func(s store.Store) store.Store { return store.Fallback(s, memstore.New(memstore.Config{}), nil) },
 		"Divide":   func(s store.Store) store.Store { return store.Divide(s, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
