@@ -25,7 +25,7 @@ const (
 	logged            // one that writes all to its disk
 	timed             // one with a clock that can be set
 	cluster           // three masters
-	sentinel          // a master and a replica under a sentinel
+	sentinel          // a master and two replicas under a sentinel
 )
 
 // bed is servers, each behind a proxy.

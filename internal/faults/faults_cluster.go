@@ -74,12 +74,12 @@ func moving(b *bed) func() {
 }
 
 var sentinelFaults = []fault{
-	{Name: "sentinel: master killed", What: "the replica takes over: charges that it has not got are lost", on: sentinel, losses: 1, strike: func(b *bed) func() {
+	{Name: "sentinel: master killed", What: "a replica takes over: charges that it has not got are lost", on: sentinel, losses: 1, strike: func(b *bed) func() {
 		before := b.watched.Master(b)
 		before.Stop()
 		return func() { b.watched.Await(b, before) }
 	}},
-	{Name: "sentinel: master stopped", What: "the replica takes over, and then the old master goes on for a moment", on: sentinel, losses: 2, strike: func(b *bed) func() {
+	{Name: "sentinel: master stopped", What: "a replica takes over, and then the old master goes on for a moment", on: sentinel, losses: 2, strike: func(b *bed) func() {
 		before := b.watched.Master(b)
 		i := b.index(before.Addr)
 		b.signal(i, syscall.SIGSTOP)
@@ -89,7 +89,7 @@ var sentinelFaults = []fault{
 			b.until(i, "role:slave")
 		}
 	}},
-	{Name: "sentinel: planned", What: "SENTINEL FAILOVER: charges that the replica has not got are lost", on: sentinel, losses: 2, strike: func(b *bed) func() {
+	{Name: "sentinel: planned", What: "SENTINEL FAILOVER: charges that the new master has not got are lost", on: sentinel, losses: 2, strike: func(b *bed) func() {
 		before := b.watched.Master(b)
 		b.watched.Failover(b)
 		return func() { b.until(b.index(before.Addr), "role:slave") }

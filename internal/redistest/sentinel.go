@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Watched is a master and its replica, which a Redis Sentinel watches.
+// Watched is a master and its two replicas, which a Redis Sentinel watches.
 type Watched struct {
 	Name      string   // of the master, to the sentinel
 	Sentinels []string // addresses
@@ -20,18 +20,20 @@ type Watched struct {
 	sentinel  *redis.SentinelClient
 }
 
-// Sentinel starts a master, a replica and one sentinel, whose word is enough and
+// Sentinel starts a master, two replicas and one sentinel, whose word is enough and
 // which takes a master for dead after half a second.
 func Sentinel(t testing.TB) *Watched {
 	t.Helper()
 	w := &Watched{Name: "weir", servers: []*Server{Start(t)}}
 	master := w.servers[0]
 	host, port, _ := net.SplitHostPort(master.Addr)
-	replica := Start(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	w.servers = append(w.servers, replica)
-	c := replica.Client(t)
-	if err := poll(func() error { return says(c, "replication", "master_link_status:up") }); err != nil {
-		t.Fatalf("the replica does not follow: %v", err)
+	for range 2 {
+		replica := Start(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+		w.servers = append(w.servers, replica)
+		c := replica.Client(t)
+		if err := poll(func() error { return says(c, "replication", "master_link_status:up") }); err != nil {
+			t.Fatalf("a replica does not follow: %v", err)
+		}
 	}
 	s := start(t, nil, program{func(dir string, port2 int) []string {
 		conf := filepath.Join(dir, "sentinel.conf") // the sentinel writes to it
@@ -47,13 +49,18 @@ func Sentinel(t testing.TB) *Watched {
 	t.Cleanup(func() { _ = w.sentinel.Close() })
 	err := poll(func() error {
 		replicas, err := w.sentinel.Replicas(context.Background(), w.Name).Result()
-		if err != nil || len(replicas) != 1 || replicas[0]["master-link-status"] != "ok" {
+		if err != nil || len(replicas) != 2 {
 			return fmt.Errorf("replicas %v, %v", replicas, err)
+		}
+		for _, r := range replicas {
+			if r["master-link-status"] != "ok" {
+				return fmt.Errorf("replica %v", r)
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("the sentinel does not know the replica: %v", err)
+		t.Fatalf("the sentinel does not know the replicas: %v", err)
 	}
 	return w
 }
@@ -74,7 +81,7 @@ func (w *Watched) Master(t testing.TB) *Server {
 	return nil
 }
 
-// KillMaster kills the master and waits until the replica is the master, by its
+// KillMaster kills the master and waits until a replica is the master, by its
 // own word too.
 func (w *Watched) KillMaster(t testing.TB) {
 	t.Helper()
@@ -83,7 +90,7 @@ func (w *Watched) KillMaster(t testing.TB) {
 	w.Await(t, before)
 }
 
-// Failover has the sentinel make the replica the master, and waits until it is.
+// Failover has the sentinel make a replica the master, and waits until it is.
 func (w *Watched) Failover(t testing.TB) {
 	t.Helper()
 	before := w.Master(t)
@@ -117,5 +124,5 @@ func says(c *redis.Client, section, line string) error {
 	return err
 }
 
-// Servers are the first master and its replica.
+// Servers are the first master and its replicas.
 func (w *Watched) Servers() []*Server { return w.servers }
