@@ -25,7 +25,8 @@ import (
 // group with a look goes to s, since a look wants to know; so does one with a Strike,
 // as it counts refusals, unless the ban itself is what is remembered.
 //
-// At most maxKeys denials are kept, in about 150 bytes each; more push out others.
+// At most maxKeys denials are kept, in about 150 bytes each beside the key; more push
+// out others.
 // It starts nothing and needs no closing. maxAge and maxKeys must be positive: a
 // mistake is reported by Validate and by every Take.
 func DenyCache(s Store, maxAge time.Duration, maxKeys int) Store {
@@ -65,13 +66,15 @@ type denyShard struct {
 	denials map[denyKey]denial
 }
 
+// denyKey is found faster than one with the key itself, which its denial has.
 type denyKey struct {
 	policy *algorithms.Policy
-	key    string
+	hash   uint64 // of the key, which is seeded: nobody can make two keys meet
 }
 
 // denial is a result that limited, as it was at a time.
 type denial struct {
+	key    string
 	at     time.Duration // since the start, before the store was asked
 	until  time.Duration // it counts
 	cost   int64
@@ -137,17 +140,19 @@ func (d *denyCache) answer(charges []Charge, results []algorithms.Result, now ti
 	return refused && (banned || !strikes)
 }
 
-func (d *denyCache) shard(key string) *denyShard {
-	return &d.shards[maphash.String(d.seed, key)%denyShards]
+// place is where a denial of c is kept, and under which name.
+func (d *denyCache) place(c *Charge) (*denyShard, denyKey) {
+	h := maphash.String(d.seed, c.Key)
+	return &d.shards[h%denyShards], denyKey{c.Policy, h}
 }
 
 // find is the remembered denial of c, as it reads now.
 func (d *denyCache) find(c *Charge, now time.Duration) (algorithms.Result, bool) {
-	s := d.shard(c.Key)
+	s, k := d.place(c)
 	s.Lock()
-	one, ok := s.denials[denyKey{c.Policy, c.Key}]
+	one, ok := s.denials[k]
 	s.Unlock()
-	if !ok || now >= one.until || c.Cost < one.cost {
+	if !ok || now >= one.until || c.Cost < one.cost || c.Key != one.key {
 		return algorithms.Result{}, false
 	}
 	r, passed := one.result, now-one.at
@@ -159,14 +164,15 @@ func (d *denyCache) find(c *Charge, now time.Duration) (algorithms.Result, bool)
 }
 
 func (d *denyCache) remember(c *Charge, r algorithms.Result, at time.Duration, asked uint64) {
-	one := denial{at: at, until: at + d.maxAge, cost: c.Cost, result: r}
+	// A key can be a part of a whole request, which must not be kept with it.
+	one := denial{key: strings.Clone(c.Key), at: at, until: at + d.maxAge, cost: c.Cost, result: r}
 	if r.RetryAfter != algorithms.Never {
 		one.until = at + min(d.maxAge, r.RetryAfter)
 	}
 	if time.Since(d.start) >= one.until {
 		return
 	}
-	s := d.shard(c.Key)
+	s, k := d.place(c)
 	s.Lock()
 	defer s.Unlock()
 	if d.forgotten.Load() != asked {
@@ -175,11 +181,10 @@ func (d *denyCache) remember(c *Charge, r algorithms.Result, at time.Duration, a
 	if s.denials == nil {
 		s.denials = make(map[denyKey]denial)
 	}
-	if _, ok := s.denials[denyKey{c.Policy, c.Key}]; !ok && len(s.denials) >= d.most {
+	if _, ok := s.denials[k]; !ok && len(s.denials) >= d.most {
 		s.makeRoom(time.Since(d.start))
 	}
-	// A key can be a part of a whole request, which must not be kept with it.
-	s.denials[denyKey{c.Policy, strings.Clone(c.Key)}] = one
+	s.denials[k] = one
 }
 
 // makeRoom drops what no longer counts among some denials, or else one of them. Go
@@ -210,10 +215,10 @@ func (d *denyCache) forget(charges []Charge) {
 		if c.Policy == nil || c.Cost >= 0 && c.Mode != Forget {
 			continue
 		}
-		s := d.shard(c.Key)
+		s, k := d.place(c)
 		s.Lock()
 		d.forgotten.Add(1) // under the lock: who remembers later sees it
-		delete(s.denials, denyKey{c.Policy, c.Key})
+		delete(s.denials, k)
 		s.Unlock()
 	}
 }
