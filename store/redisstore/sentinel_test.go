@@ -37,8 +37,8 @@ func TestSentinelFailover(t *testing.T) {
 	if rs, err := takeGroup(s, "g", p, q); err != nil || rs[0].Remaining != 4 || rs[1].Remaining != 49 {
 		t.Errorf("%+v, %v", rs, err)
 	}
-	// What is charged once the replica has it all survives.
-	if n, err := client.Wait(t.Context(), 1, 10*time.Second).Result(); err != nil || n != 1 {
+	// What is charged once both replicas have it all survives.
+	if n, err := client.Wait(t.Context(), 2, 10*time.Second).Result(); err != nil || n != 2 {
 		t.Fatalf("%d replicas, %v", n, err)
 	}
 	master := watched.Master(t)
