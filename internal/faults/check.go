@@ -32,9 +32,16 @@ func bound(p *algorithms.Policy, span time.Duration) int64 {
 func anew(p *algorithms.Policy) int64 { return bound(p, 1) }
 
 // most is what is documented of a policy: that of the store, anew for each loss of
-// its state, and that of the memory of each replica.
-func most(p *algorithms.Policy, how policy, span time.Duration, losses int) int64 {
-	n := bound(p, span) + int64(losses)*anew(p)
+// its state, again for the time of a second master, and that of the memory of each
+// replica.
+func most(p *algorithms.Policy, how policy, span time.Duration, troubles []trouble) int64 {
+	n := bound(p, span)
+	for _, t := range troubles {
+		n += int64(t.losses) * anew(p)
+		if t.split {
+			n += bound(p, t.until-t.from)
+		}
+	}
 	if how == fallback {
 		n += replicas * bound(part(p), span)
 	}
@@ -53,6 +60,7 @@ func part(p *algorithms.Policy) *algorithms.Policy {
 type trouble struct {
 	from, until time.Duration // until limiting was right again
 	losses      int           // of state, that are documented
+	split       bool          // there may have been two masters
 }
 
 // check is what is wrong with the answers that a stack gave.
@@ -62,10 +70,8 @@ func check(how policy, records []record, troubles []trouble) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
-	losses := 0
 	var over time.Duration // the last trouble was
 	for _, t := range troubles {
-		losses += t.losses
 		over = max(over, t.until)
 	}
 	again := make([]int, len(targets)) // admissions by the store after that
@@ -99,9 +105,8 @@ func check(how policy, records []record, troubles []trouble) (wrong []string) {
 		}
 	}
 	for i, n := range admitted {
-		if p := targets[i].policy; n > most(p, how, last-first, losses) {
-			complain("%s let %d through in %v with %d losses; documented are at most %d",
-				targets[i].key, n, last-first, losses, most(p, how, last-first, losses))
+		if documented := most(targets[i].policy, how, last-first, troubles); n > documented {
+			complain("%s let %d through in %v with %+v; documented are at most %d", targets[i].key, n, last-first, troubles, documented)
 		}
 	}
 	return wrong

@@ -90,6 +90,15 @@ func TestCheckCounts(t *testing.T) {
 	}
 }
 
+// A second master lets through what the first does, for its time.
+func TestCheckCountsASecondMaster(t *testing.T) {
+	p := targets[at(t, "token")].policy
+	span, split := 4*time.Second, trouble{from: time.Second, until: 3 * time.Second, losses: 1, split: true}
+	if got, want := most(p, closed, span, []trouble{split}), int64(10+80+10+10+40); got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+}
+
 // A key that is not admitted again is stuck, whatever else goes well.
 func TestCheckWantsAllKeysBack(t *testing.T) {
 	var records []record

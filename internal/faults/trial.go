@@ -65,7 +65,7 @@ func (t *trial) strike(f fault, hold time.Duration) (recovery []time.Duration) {
 		if recovery[i] == 0 {
 			t.Fatalf("%s, %s: limits are not right within %v of its end", f.Name, l.stack.policy, patience)
 		}
-		t.troubles[i] = append(t.troubles[i], trouble{from[i], time.Since(l.start), f.losses})
+		t.troubles[i] = append(t.troubles[i], trouble{from[i], time.Since(l.start), f.losses, f.split})
 	}
 	return recovery
 }
